@@ -1,0 +1,59 @@
+//! Lossless text: byte spans over the original, and values read beside them.
+//!
+//! Nothing here knows what a config or a goal plan is, reads a file or prints. What cannot be edited
+//! exactly is refused with a [`Fault`], never guessed.
+
+pub mod edit;
+pub mod json;
+pub mod markdown;
+pub mod pointer;
+pub mod yaml;
+
+use crate::finding::Code;
+
+/// Why a text cannot be read or edited: a code, the place as a byte offset, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// An input error of contract.md §7 (`invalid-json`, `duplicate-key`, `unsupported-yaml`, …).
+    pub code: Code,
+    /// Byte offset into the whole file.
+    pub offset: usize,
+    /// JSON Pointer of the value concerned, when there is one.
+    pub pointer: Option<String>,
+    /// A lower-case fragment naming the construct.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault at a byte offset of the whole file.
+    pub fn new(code: Code, offset: usize, message: impl Into<String>) -> Fault {
+        Fault { code, offset, pointer: None, message: message.into() }
+    }
+}
+
+/// 1-based line and column (in characters; each invalid byte counts as one) of a byte offset.
+/// Only LF ends a line; a BOM at the start takes no column.
+pub fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
+    let before = &bytes[..offset.min(bytes.len())];
+    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let mut text = &before[start..];
+    if start == 0 {
+        text = text.strip_prefix(BOM).unwrap_or(text);
+    }
+    let column = text.utf8_chunks().map(|c| c.valid().chars().count() + c.invalid().len()).sum::<usize>() + 1;
+    (line, column)
+}
+
+/// The UTF-8 byte order mark.
+pub const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// The line end in force at `offset`: that of the line before it, else that of the first line, else LF.
+pub fn line_end_before(bytes: &[u8], offset: usize) -> &'static str {
+    let before = &bytes[..offset.min(bytes.len())];
+    let at = before.iter().rposition(|b| *b == b'\n').or_else(|| bytes.iter().position(|b| *b == b'\n'));
+    match at {
+        Some(i) if i > 0 && bytes[i - 1] == b'\r' => "\r\n",
+        _ => "\n",
+    }
+}

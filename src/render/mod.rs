@@ -1,0 +1,5 @@
+//! What the user sees: patch, text and document. Pure.
+
+pub mod diff;
+pub mod human;
+pub mod json;

@@ -1,0 +1,3 @@
+//! Where the state lies, and its bytes, read once.
+
+pub mod artifact;

@@ -1,0 +1,9 @@
+//! One test binary: the tool as its users meet it, and the modules against the libraries' own reading.
+
+mod diff;
+mod doc_json;
+mod doc_markdown;
+mod doc_yaml;
+mod git;
+mod schemas;
+mod transaction;
