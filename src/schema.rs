@@ -192,8 +192,7 @@ impl Compiled {
                 None => format!("must match {pattern}, not be {}", shown(instance)),
             },
             Kind::Not { .. } => self.description(error).unwrap_or("is not allowed here").to_owned(),
-            Kind::MinLength { .. } => "must not be empty".to_owned(),
-            Kind::MinItems { limit } => format!("must hold at least {limit} item(s)"),
+            Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => "must not be empty".to_owned(),
             Kind::Minimum { limit } => format!("must be at least {limit}, not {}", shown(instance)),
             Kind::Maximum { limit } => format!("must be at most {limit}, not {}", shown(instance)),
             Kind::UniqueItems => repeated(instance),
@@ -280,7 +279,7 @@ fn whole_float(value: &Value) -> Option<f64> {
 }
 
 fn wrong_type(kind: &TypeKind, instance: &Value) -> String {
-    let wanted: Vec<String> = match kind {
+    let mut wanted: Vec<String> = match kind {
         TypeKind::Single(single) => vec![single.to_string()],
         TypeKind::Multiple(set) => set.iter().map(|t| t.to_string()).collect(),
     };
@@ -289,8 +288,10 @@ fn wrong_type(kind: &TypeKind, instance: &Value) -> String {
     {
         return misspelled_integer(number);
     }
+    // "a string or null" reads better than the other way round.
+    wanted.sort_by_key(|t| t == "null");
     let wanted: Vec<&str> = wanted.iter().map(|t| with_article(t)).collect();
-    format!("must be {}, not {}", wanted.join(" or "), with_article(type_name(instance)))
+    format!("must be {}, not {}", wanted.join(" or "), shown(instance))
 }
 
 fn wrong_constant(expected: &Value, instance: &Value) -> String {
@@ -327,23 +328,13 @@ fn listed(values: &[Value], separator: &str) -> String {
 /// A value as it fits into a message: scalars as they are spelled in JSON, long text cut.
 fn shown(value: &Value) -> String {
     match value {
-        Value::Array(_) | Value::Object(_) => with_article(type_name(value)).to_owned(),
+        Value::Array(_) => with_article("array").to_owned(),
+        Value::Object(_) => with_article("object").to_owned(),
         Value::String(text) if text.chars().count() > SHOWN_CHARACTERS => {
             let head: String = text.chars().take(SHOWN_CHARACTERS).collect();
             Value::from(head + "…").to_string()
         }
         value => value.to_string(),
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
