@@ -9,7 +9,7 @@ use specdev_migrate::doc::json::{Document, Op};
 use specdev_migrate::doc::pointer::Pointer;
 
 fn pointer(text: &str) -> Pointer {
-    Pointer::parse(text).unwrap()
+    Pointer::parse(text).expect("a JSON Pointer")
 }
 
 fn replace(at: &str, value: impl Into<Value>) -> Op {
@@ -32,9 +32,9 @@ fn insert(into: &str, key: &str, value: impl Into<Value>, after: &[&str]) -> Op 
 /// The text after the operations; the document itself checks the other road.
 #[track_caller]
 fn edited(text: &str, ops: &[Op]) -> String {
-    let document = Document::parse(text.as_bytes()).unwrap();
-    let edits = document.edit(ops).unwrap();
-    String::from_utf8(edits.apply(text.as_bytes())).unwrap()
+    let document = Document::parse(text.as_bytes()).expect("a JSON text");
+    let edits = document.edit(ops).expect("operations that fit");
+    String::from_utf8(edits.apply(text.as_bytes())).expect("UTF-8")
 }
 
 #[track_caller]

@@ -10,7 +10,7 @@ use super::pointer;
 #[track_caller]
 fn refusal(bytes: impl AsRef<[u8]>) -> (Code, String, String) {
     let bytes = bytes.as_ref();
-    let fault = Document::parse(bytes).unwrap_err();
+    let fault = Document::parse(bytes).expect_err("a refusal");
     let (line, column) = position(bytes, fault.offset);
     (fault.code, format!("{line}:{column}"), fault.message)
 }
