@@ -46,7 +46,7 @@ pub(super) struct Writer<'a> {
 impl Style {
     pub(super) fn of(document: &Document) -> Style {
         let mut seen = Seen { bytes: document.bytes(), ..Seen::default() };
-        seen.walk(document.root(), true);
+        seen.walk(document.root());
         let colon = seen.colon.unwrap_or(": ").to_owned();
         let comma = seen.object.comma.or(seen.array.comma);
         let comma = comma.unwrap_or(if colon.ends_with([' ', '\t']) { " " } else { "" });
@@ -165,7 +165,6 @@ pub(super) fn space_after(bytes: &[u8], start: usize) -> &str {
 /// The indent of the line `offset` is on.
 pub(super) fn line_indent(bytes: &[u8], offset: usize) -> &str {
     let start = bytes[..offset].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    let start = if start == 0 && bytes.starts_with(BOM) { BOM.len() } else { start };
     space_after(&bytes[..offset], start)
 }
 
@@ -204,7 +203,7 @@ struct SeenOneLine<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn walk(&mut self, node: &Node, is_root: bool) {
+    fn walk(&mut self, node: &Node) {
         let starts: Vec<usize> = match &node.kind {
             Kind::String(s) => {
                 self.beyond_ascii |= !s.is_ascii();
@@ -222,29 +221,32 @@ impl<'a> Seen<'a> {
                 self.unit = indent.strip_prefix(line_indent(bytes, node.range.start));
             }
         } else {
-            let seen = if matches!(node.kind, Kind::Array(_)) { &mut self.array } else { &mut self.object };
+            let seen = match node.kind {
+                Kind::Array(_) => &mut self.array,
+                _ => &mut self.object,
+            };
             seen.pad.get_or_insert(space_before(bytes, *first));
             if seen.comma.is_none() {
                 seen.comma = leads.get(1).copied();
             }
         }
-        self.count(node, is_root);
+        self.count(node);
         match &node.kind {
-            Kind::Array(items) => items.iter().for_each(|item| self.walk(item, false)),
+            Kind::Array(items) => items.iter().for_each(|item| self.walk(item)),
             Kind::Object(members) => {
                 for member in members {
                     self.beyond_ascii |= !member.key.is_ascii();
                     let colon = colon(bytes, member);
                     self.colon = self.colon.or(colon);
-                    self.walk(&member.value, false);
+                    self.walk(&member.value);
                 }
             }
             _ => {}
         }
     }
 
-    /// A leaf is what holds no non-empty object or array; the root says nothing about values inside.
-    fn count(&mut self, node: &Node, is_root: bool) {
+    /// A leaf is what holds no non-empty object or array.
+    fn count(&mut self, node: &Node) {
         let is_short = |n: &Node| match &n.kind {
             Kind::Array(items) => items.is_empty(),
             Kind::Object(members) => members.is_empty(),
@@ -255,7 +257,7 @@ impl<'a> Seen<'a> {
             Kind::Object(members) => (&mut self.object, members.iter().all(|m| is_short(&m.value))),
             _ => return,
         };
-        if is_leaf && !is_root {
+        if is_leaf {
             seen.leaves += 1;
             seen.broken_leaves += usize::from(self.bytes[node.range.clone()].contains(&b'\n'));
         }

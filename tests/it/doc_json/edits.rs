@@ -95,6 +95,11 @@ edits! {
         "{\n  \"a\": 1,\n  \"b\": 2}", [insert("", "c", 3, &["b"])] => "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3}";
     inserts_with_the_indent_of_the_member_before:
         "{\n  \"a\": 1,\n        \"b\": 2\n}", [insert("", "c", 3, &["b"])] => "{\n  \"a\": 1,\n        \"b\": 2,\n        \"c\": 3\n}";
+    inserts_behind_the_second_key_of_a_line:
+        "{\n  \"a\": 1, \"b\": 2,\n  \"c\": 3\n}", [insert("", "x", 0, &["b"])] =>
+        "{\n  \"a\": 1, \"b\": 2,\n  \"x\": 0,\n  \"c\": 3\n}";
+    inserts_with_the_comma_spacing_of_an_array_when_nothing_else_shows_one:
+        "{\"a\": [1,2]}", [insert("", "x", 0, &["a"])] => "{\"a\": [1,2],\"x\": 0}";
     removes_first_member:
         "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}\n", [remove("/a")] => "{\n  \"b\": 2,\n  \"c\": 3\n}\n";
     removes_middle_member:
@@ -178,6 +183,8 @@ edits! {
     replaces_a_short_value_by_lines:
         "{\n    \"a\": {\n        \"b\": null\n    }\n}", [replace("/a/b", json!([{"c": 1}]))] =>
         "{\n    \"a\": {\n        \"b\": [\n            {\n                \"c\": 1\n            }\n        ]\n    }\n}";
+    replaces_with_the_colon_of_the_member_itself:
+        "{\"a\": 1, \"b\":null}", [replace("/b", json!({"x": 1}))] => "{\"a\": 1, \"b\":{\"x\":1}}";
     keeps_a_file_without_indent:
         "{\n\"a\": {\n\"b\": 1\n}\n}", [insert("", "c", json!({"d": 1}), &["a"])] => "{\n\"a\": {\n\"b\": 1\n},\n\"c\": {\n\"d\": 1\n}\n}";
 }
@@ -190,12 +197,12 @@ edits! {
         "{\"a\": \"caf\\u00e9\"}", [rename("/a", "ä"), replace("/a", "→😀")] => "{\"\\u00e4\": \"\\u2192\\ud83d\\ude00\"}";
     escapes_in_upper_case_where_the_document_does:
         "\u{FEFF}{\"\\u00E9\": 1}", [replace("/é", "é")] => "\u{FEFF}{\"\\u00E9\": \"\\u00E9\"}";
+    escapes_in_lower_case_where_the_document_has_both:
+        "[\"\\u00E9\", \"\\u00e9\", 0]", [replace("/2", "é")] => "[\"\\u00E9\", \"\\u00e9\", \"\\u00e9\"]";
     writes_raw_text_into_a_mixed_document:
         "{\"a\": \"\\u00e9\", \"b\": \"é\"}", [replace("/a", "é")] => "{\"a\": \"é\", \"b\": \"é\"}";
     writes_raw_text_into_plain_ascii:
         "{\"a\": \"\\u0041\"}", [replace("/a", "é")] => "{\"a\": \"é\"}";
-    keeps_a_float_exactly:
-        "{\"a\": 1}", [replace("/a", 0.1 + 0.2)] => "{\"a\": 0.30000000000000004}";
 }
 
 // Where an inserted member goes.

@@ -52,6 +52,14 @@ proptest! {
         prop_assert!(is_subsequence(&result, text.as_bytes()));
     }
 
+    /// A float read from one document and written into another is the same float.
+    #[test]
+    fn written_floats_read_back_exactly(n in any::<f64>().prop_filter("JSON has no infinity", |n| n.is_finite())) {
+        let edits = parse("[0]").edit(&[Op::Replace { at: Pointer::new(["0"]), value: n.into() }]);
+        let result = edits.expect("operations that fit").apply(b"[0]");
+        prop_assert_eq!(parse(&String::from_utf8_lossy(&result)).value()[0].as_f64(), Some(n));
+    }
+
     #[test]
     fn no_operations_are_no_edits(value in values(), layout in tape()) {
         let text = scattered(&value, &mut Tape::new(&layout));
