@@ -1,1 +1,183 @@
-//! Placeholder.
+//! Unified diffs that `git apply` takes at the git top level and that give the exact bytes
+//! (contract.md §7, `--dry-run`).
+//!
+//! Lines end at LF only; a bare CR, a CR before LF, NUL and bytes that are no UTF-8 are content and stand
+//! in the hunks as they are, which `git apply` accepts. There is never a colour, a clock or a setting in
+//! the output: the same two texts always give the same patch.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// One file before and after.
+#[derive(Debug, Clone, Copy)]
+pub struct FileDiff<'a> {
+    /// Relative to the git top level, with `/` between the parts.
+    pub path: &'a str,
+    /// The bytes before; `None` when the file is created.
+    pub old: Option<&'a [u8]>,
+    /// The bytes after; `None` when the file is deleted.
+    pub new: Option<&'a [u8]>,
+    /// The mode git gives a created or deleted file: `0o100644` or `0o100755`.
+    pub mode: u32,
+}
+
+/// Above this many lines, counted on both sides between the first and the last difference, the diff
+/// replaces them as one block instead of searching for common lines among them. The search takes more
+/// than linear time beyond that, and has no clock to stop it.
+pub const MAX_SEARCHED_LINES: usize = 1 << 16;
+
+/// The patch of one file, beginning with `diff --git`; empty when nothing changes.
+pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    if file.old == file.new {
+        return out;
+    }
+    let (a, b) = (quoted("a/", file.path), quoted("b/", file.path));
+    out.extend(format!("diff --git {a} {b}\n").bytes());
+    match (file.old, file.new) {
+        (None, _) => out.extend(format!("new file mode {:06o}\n", file.mode).bytes()),
+        (_, None) => out.extend(format!("deleted file mode {:06o}\n", file.mode).bytes()),
+        _ => {}
+    }
+    let old = lines(file.old.unwrap_or_default());
+    let new = lines(file.new.unwrap_or_default());
+    let changes = changes(&old, &new);
+    if changes.is_empty() {
+        return out; // An empty file comes or goes.
+    }
+    // A tab ends a name with a space in it, which otherwise might end at the space.
+    let tab = if file.path.contains(' ') { "\t" } else { "" };
+    let side = |name: &str, there: bool| if there { format!("{name}{tab}") } else { "/dev/null".to_owned() };
+    let (from, to) = (side(&a, file.old.is_some()), side(&b, file.new.is_some()));
+    out.extend(format!("--- {from}\n+++ {to}\n").bytes());
+    for hunk in changes.chunk_by(|a, b| b.old.start - a.old.end <= 2 * CONTEXT) {
+        write_hunk(&mut out, &old, &new, hunk);
+    }
+    out
+}
+
+/// Lines `old` become lines `new`; one of them may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// The changes in order; at least one unchanged line stands between two of them.
+fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
+    let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[prefix..], &new[prefix..]);
+    let suffix = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[..old.len() - suffix], &new[..new.len() - suffix]);
+
+    let mut changes: Vec<Change> = Vec::new();
+    let mut push = |old: Range<usize>, new: Range<usize>| {
+        let (old, new) = (prefix + old.start..prefix + old.end, prefix + new.start..prefix + new.end);
+        match changes.last_mut() {
+            Some(last) if last.old.end == old.start && last.new.end == new.start => {
+                last.old.end = old.end;
+                last.new.end = new.end;
+            }
+            _ => changes.push(Change { old, new }),
+        }
+    };
+    if old.is_empty() && new.is_empty() {
+        return changes;
+    }
+    if old.is_empty() || new.is_empty() || old.len() + new.len() > MAX_SEARCHED_LINES {
+        push(0..old.len(), 0..new.len());
+        return changes;
+    }
+    let (old, new) = numbered(old, new);
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            push(op.old_range(), op.new_range());
+        }
+    }
+    changes
+}
+
+/// Equal numbers for equal lines: they compare faster than long lines.
+fn numbered<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> (Vec<usize>, Vec<usize>) {
+    let mut known: HashMap<&'a [u8], usize> = HashMap::new();
+    let mut number = |line: &&'a [u8]| {
+        let next = known.len();
+        *known.entry(*line).or_insert(next)
+    };
+    (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
+}
+
+fn write_hunk(out: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]], changes: &[Change]) {
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
+    let before = first.old.start.min(CONTEXT);
+    let after = (old.len() - last.old.end).min(CONTEXT);
+    let header = format!(
+        "@@ -{} +{} @@\n",
+        line_range(first.old.start - before..last.old.end + after),
+        line_range(first.new.start - before..last.new.end + after)
+    );
+    out.extend(header.bytes());
+    let mut at = first.old.start - before;
+    for change in changes {
+        write_lines(out, b' ', &old[at..change.old.start]);
+        write_lines(out, b'-', &old[change.old.clone()]);
+        write_lines(out, b'+', &new[change.new.clone()]);
+        at = change.old.end;
+    }
+    write_lines(out, b' ', &old[at..at + after]);
+}
+
+/// Lines by number from 1 and count, a count of 1 left out; no lines stand behind the line named.
+fn line_range(lines: Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+fn write_lines(out: &mut Vec<u8>, mark: u8, lines: &[&[u8]]) {
+    for line in lines {
+        out.push(mark);
+        out.extend_from_slice(line);
+        if !line.ends_with(b"\n") {
+            out.extend_from_slice(b"\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// The lines with their LF; the last may have none.
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|b| *b == b'\n').collect()
+}
+
+/// `prefix` and `path`, in quotes and with C escapes when git needs them: for control bytes, quote and
+/// backslash. Letters beyond ASCII stay as they are.
+fn quoted(prefix: &str, path: &str) -> String {
+    if !path.chars().any(|c| c.is_ascii_control() || matches!(c, '"' | '\\')) {
+        return format!("{prefix}{path}");
+    }
+    let mut out = format!("\"{prefix}");
+    for c in path.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            '\x0B' => out.push_str("\\v"),
+            '\x0C' => out.push_str("\\f"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Unchanged lines around a change.
+const CONTEXT: usize = 3;
