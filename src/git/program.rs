@@ -285,8 +285,7 @@ fn clip(line: &str) -> String {
 
 fn changes_answers(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
-    // PWD: git prefers it to the folder it was sent to when both are the same place.
-    name.starts_with("GIT_") || name == "LANGUAGE" || name == "PWD"
+    name.starts_with("GIT_") || name == "LANGUAGE"
 }
 
 const LIMIT: Duration = Duration::from_secs(30);

@@ -825,8 +825,9 @@ fn dirty_starts_no_hook_and_writes_nothing() {
     let marker = lab.path("hooked");
     lab.script("hook", &format!("touch '{}'", marker.display()));
     repo.git(&["config", "core.fsmonitor", lab.path("hook").to_str().unwrap()]);
-    // Same bytes, other times: a git that may take locks would write the index.
-    repo.write("a.txt", "1\n");
+    // Same bytes, another time: a git that may take locks would write the index.
+    let file = fs::File::options().append(true).open(repo.path.join("a.txt")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
     let index = fs::read(repo.path.join(".git/index")).unwrap();
     fs::remove_file(&marker).ok();
     let git = repo.open();
@@ -949,8 +950,8 @@ fn changes_of_unchanged_bytes_with_new_times_is_clean() {
     let lab = Lab::new();
     let repo = lab.repository("r");
     repo.commit("a.txt", "1\n");
-    repo.write("a.txt", "2\n");
-    repo.write("a.txt", "1\n");
+    let file = fs::File::options().append(true).open(repo.path.join("a.txt")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
     assert_eq!(repo.open().changes(&strings(&["a.txt"])).unwrap()["a.txt"], FileState::Clean);
 }
 
@@ -1037,6 +1038,18 @@ fn git_that_hangs() {
         assert!(fault.message.contains("did not finish within 300ms"), "{name}: {fault}");
         assert_eq!(fault.hint, Some(format!("git -C '{}' rev-parse", repo.path.display())), "{name}");
     }
+}
+
+#[test]
+fn git_that_hangs_is_ended_with_what_it_started() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let marker = lab.path("survived");
+    let body = format!("(sleep 1; touch '{}') & wait", marker.display());
+    let program = lab.script("hanging", &body).limit(Duration::from_millis(300));
+    assert!(Git::open(&repo.path, &program).is_err());
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(!marker.exists());
 }
 
 #[test]
@@ -1164,6 +1177,35 @@ fn environment_changes_nothing() {
         assert_eq!(lab.facts_of("b", environment), clean, "{environment:?}");
     }
     assert!(!out.exists());
+}
+
+#[test]
+fn environment_that_git_gets() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
+    let seen = lab.path("seen");
+    let body =
+        format!("env >> '{}'\ncat < /dev/stdin > '{}.in'\nexec git \"$@\"", seen.display(), seen.display());
+    let program = lab
+        .script("spy", &body)
+        .inherit("GIT_DIR", "/x")
+        .inherit("GIT_PAGER", "x")
+        .inherit("LANGUAGE", "de")
+        .inherit("LC_ALL", "de_DE.UTF-8")
+        .inherit("KEPT", "1");
+    Git::open(&repo.path, &program).unwrap();
+    let seen = fs::read_to_string(seen).unwrap();
+    let mut ours: Vec<&str> = seen
+        .lines()
+        .filter(|line| ["GIT_", "LANGUAGE=", "LC_ALL=", "KEPT="].iter().any(|start| line.starts_with(start)))
+        .collect();
+    ours.sort_unstable();
+    assert_eq!(
+        ours,
+        ["GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "KEPT=1", "LC_ALL=C"]
+    );
+    assert_eq!(fs::read(lab.path("seen.in")).unwrap(), b"");
 }
 
 #[test]
