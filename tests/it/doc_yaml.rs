@@ -1,5 +1,7 @@
 //! The frontmatter editor: expected bytes written by hand, then random headers under random edits.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use specdev_migrate::doc::position;
@@ -1437,24 +1439,61 @@ mod random_headers {
         fn of_any_text_are_read_or_refused(
             inner in "([ab:,\\[\\]{}#&*!|>'\"%@`?~<. 0é\t\r\n-]|- |: | #|\n  |\na: |\nb: |\r\n|---\n|: \\[|: \\||<<: |1){0,40}"
         ) {
-            let text = format!("---\n{inner}\n---\nbody");
-            if let Ok(header) = Frontmatter::parse(text.as_bytes()) {
-                for entry in &header.entries {
-                    for op in [
-                        replace(&entry.key, json!("new value")),
-                        rename(&entry.key, "zz"),
-                        remove(&entry.key),
-                        remove_items(&entry.key, &["a", "b"]),
-                        insert("zz", json!([1]), &entry.key),
-                    ] {
-                        let Ok(edits) = header.edit(std::slice::from_ref(&op)) else { continue };
-                        let after = edits.apply(text.as_bytes());
-                        let result = Frontmatter::parse(&after).unwrap();
-                        prop_assert_eq!(result.value(), &edit_value(header.value(), &[op]).unwrap());
-                        prop_assert_eq!(&after[result.range.end..], &text.as_bytes()[header.range.end..]);
-                    }
+            check_each_edit(&format!("---\n{inner}\n---\nbody"))?;
+        }
+
+        #[test]
+        fn with_random_damage_are_read_or_refused(case in block_case(), damage in prop::collection::vec(damage(), 1..4)) {
+            let mut chars: Vec<char> = case.text.chars().collect();
+            for (at, gone, new) in damage {
+                let at = at.index(chars.len());
+                let end = (at + gone).min(chars.len());
+                chars.splice(at..end, new.chars());
+            }
+            check_each_edit(&chars.into_iter().collect::<String>())?;
+        }
+    }
+
+    fn damage() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)> {
+        let new = [
+            "", "", "\n", "\r", "\r\n", " ", "  ", "\t", "#", " #", ":", ": ", "-", "\n- ", "'", "\"", "[",
+            "]", "{", "}", ",", "&a ", "*a", "!t ", "? ", "|", ">-", "|+", "\u{2028}", "\\", "---\n", "...",
+            "%",
+        ];
+        (any::<prop::sample::Index>(), 0..3usize, prop::sample::select(new.to_vec()))
+    }
+
+    fn check_each_edit(text: &str) -> Result<(), TestCaseError> {
+        let Ok(header) = Frontmatter::parse(text.as_bytes()) else { return Ok(()) };
+        for entry in &header.entries {
+            for op in [
+                replace(&entry.key, json!("new value")),
+                rename(&entry.key, "zz"),
+                remove(&entry.key),
+                remove_items(&entry.key, &["a", "b", "x", "draft"]),
+                insert("zz", json!([1]), &entry.key),
+            ] {
+                let Ok(edits) = header.edit(std::slice::from_ref(&op)) else { continue };
+                prop_assert!(entry.unsupported.is_none() || edits.is_empty() || named_in(&op).is_none());
+                let after = String::from_utf8(edits.apply(text.as_bytes())).unwrap();
+                let result = Frontmatter::parse(after.as_bytes()).unwrap();
+                prop_assert_eq!(
+                    result.value(),
+                    &edit_value(header.value(), std::slice::from_ref(&op)).unwrap()
+                );
+                prop_assert_eq!(&after[result.range.end..], &text[header.range.end..]);
+                for other in header.entries.iter().filter(|e| named_in(&op) != Some(&e.key)) {
+                    let same = result.entry(&other.key).unwrap();
+                    prop_assert_eq!(
+                        &text[other.lines.clone()],
+                        &after[same.lines.clone()],
+                        "{:?} {:?}",
+                        text,
+                        op
+                    );
                 }
             }
         }
+        Ok(())
     }
 }

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_json::Value;
 
-use super::tree::{self, Kind, Node, not_yaml};
+use super::node::{Kind, Node};
+use super::tree::{self, not_yaml};
 use super::{fault_at, gap};
 use crate::doc::Fault;
 use crate::finding::Code;
@@ -24,7 +25,9 @@ pub(super) fn same_reading(header: &str, inner: Range<usize>, root: &Node) -> Re
         let line = e.location().map_or(1, |l| l.line());
         let lines = header[inner.clone()].split_inclusive('\n').take(line.saturating_sub(1));
         let offset = inner.start + lines.map(str::len).sum::<usize>();
-        not_yaml(header, inner.clone(), offset, &e.to_string())
+        // Its own line and column count from the start of the header.
+        let info = e.to_string();
+        not_yaml(header, inner.clone(), offset, info.split(" at line ").next().unwrap_or(&info))
     })?;
     match first_difference(root, &shape, &stand_ins) {
         None => Ok(()),

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::tree::{Kind, Node};
+use super::node::{Kind, Node};
 use super::{fault_at, gap};
 use crate::doc::{BOM, Fault};
 use crate::finding::Code;
@@ -64,7 +64,10 @@ pub(super) fn check_text(header: &str, inner: Range<usize>) -> Result<(), Fault>
 /// header; in a block or quoted scalar it is text.
 pub(super) fn check_indented(header: &str, inner: Range<usize>, root: &Node) -> Result<(), Fault> {
     let scalars = root.scalars();
-    let is_text = |at| scalars.iter().any(|n| n.kind.keeps_text() && n.range.contains(&at));
+    let is_text = |at: usize| {
+        let next = scalars.partition_point(|n| n.range.start <= at);
+        scalars[..next].last().is_some_and(|n| n.kind.keeps_text() && n.range.contains(&at))
+    };
     let mut at = inner.start;
     for line in header[inner].split_inclusive('\n') {
         if is_indented_mark(line) && !is_text(at) {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::node::{Item, Kind};
 use super::scalar::{self, Style, render, render_string};
-use super::tree::{Item, Kind};
 use super::{Entry, Frontmatter, Op, edit_value, fault_at, gap};
 use crate::doc::edit::{Edits, Overlap};
 use crate::doc::{Fault, line_end_before, pointer::Pointer};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::tree::Node;
+use super::node::Node;
 
 /// The first byte at or after `at` that is neither white space nor part of a comment.
 pub(super) fn skip(text: &str, mut at: usize) -> usize {

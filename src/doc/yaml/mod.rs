@@ -24,6 +24,7 @@ mod check;
 mod delimit;
 mod edit;
 mod gap;
+mod node;
 mod ops;
 mod scalar;
 mod tree;
@@ -32,7 +33,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use self::tree::{Kind, Node, Pair};
+use self::node::{Kind, Node, Pair};
 use super::edit::Edits;
 use super::{Fault, position};
 use crate::finding::Code;
