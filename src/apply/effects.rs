@@ -104,7 +104,7 @@ pub(super) fn is_carried(name: &str) -> bool {
 
 /// Names of the extended attributes of an open file; none where the file system has no such thing.
 pub(super) fn attribute_names(file: &File) -> io::Result<Vec<String>> {
-    let mut list = vec![0; rustix::fs::flistxattr(file, &mut [0; 0][..]).or_else(none_if_unsupported)?];
+    let mut list = vec![0; rustix::fs::flistxattr_query(file).or_else(none_if_unsupported)?];
     if list.is_empty() {
         return Ok(Vec::new());
     }

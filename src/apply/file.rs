@@ -26,6 +26,8 @@ pub(super) struct Content {
     pub(super) metadata: Metadata,
     /// How many names it has.
     pub(super) links: u64,
+    /// Device and inode: which file it is, whatever its name.
+    pub(super) identity: (u64, u64),
 }
 
 /// Look at a path below `root`; a link among the folders that lead there is not followed.
@@ -87,7 +89,7 @@ pub(super) fn look_at(path: &Path) -> io::Result<Seen> {
     file.read_to_end(&mut bytes)?;
     let mut attributes = Vec::new();
     for name in attribute_names(&file)?.into_iter().filter(|name| is_carried(name)) {
-        let length = rustix::fs::fgetxattr(&file, name.as_str(), &mut [0; 0][..])?;
+        let length = rustix::fs::fgetxattr_query(&file, name.as_str())?;
         let mut value = vec![0; length];
         let length = rustix::fs::fgetxattr(&file, name.as_str(), &mut value[..])?;
         value.truncate(length);
@@ -95,7 +97,8 @@ pub(super) fn look_at(path: &Path) -> io::Result<Seen> {
     }
     let (mode, uid, gid) = (metadata.mode() & 0o7777, metadata.uid(), metadata.gid());
     let metadata_of = Metadata { mode, uid, gid, attributes };
-    Ok(Seen::File(Content { bytes, metadata: metadata_of, links: metadata.nlink() }))
+    let identity = (metadata.dev(), metadata.ino());
+    Ok(Seen::File(Content { bytes, metadata: metadata_of, links: metadata.nlink(), identity }))
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {

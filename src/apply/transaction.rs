@@ -190,7 +190,12 @@ impl Transaction<'_> {
     fn swap(&mut self) -> Result<()> {
         for slot in &self.journal.slots {
             self.reach.swapped += 1;
-            self.swap_one(slot)?;
+            let result = self.swap_one(slot);
+            if result.is_err() && slot.after.is_none() && !self.exists(&slot.staged) {
+                // It was not moved aside, so putting it back would undo somebody else's deletion.
+                self.reach.swapped -= 1;
+            }
+            result?;
         }
         // What was really in the places: an edit made since the last look shows here.
         let mut differences = Vec::new();
@@ -211,26 +216,42 @@ impl Transaction<'_> {
         let (path, staged) = (self.target.root.join(&slot.path), self.target.root.join(&slot.staged));
         let swapped = match (&slot.before, &slot.after) {
             (None, _) => rename(self.fx, &staged, &path),
-            (Some(_), None) => rename(self.fx, &path, &staged),
+            (Some(_), None) => {
+                self.look_once_more(slot)?;
+                rename(self.fx, &path, &staged)
+            }
             (Some(_), Some(_)) => match exchange(self.fx, &staged, &path) {
-                Ok(false) => self.replace(slot, &staged, &path)?,
+                Ok(false) => {
+                    // Files cannot trade places here: the last look is just before, not after.
+                    self.look_once_more(slot)?;
+                    self.fx.perform(&Effect::Replace(&staged, &path))
+                }
                 result => result.map(|_| ()),
             },
         };
-        swapped.map_err(|error| match (error.kind(), &slot.before) {
-            (io::ErrorKind::AlreadyExists, None) => changed(&[format!("{} (appeared)", slot.path)]),
-            (io::ErrorKind::NotFound, _) => changed(&[format!("{} (is gone)", slot.path)]),
-            _ => failed("replace", &slot.path, &error),
+        swapped.map_err(|error| match self.difference_now(slot) {
+            Some(difference) => changed(&[format!("{} ({difference})", slot.path)]),
+            None => failed("replace", &slot.path, &error),
         })
     }
 
-    /// Where files cannot trade places: the last look is just before, not after.
-    fn replace(&self, slot: &Slot, staged: &Path, path: &Path) -> Result<io::Result<()>> {
+    /// How a target that could not be moved differs from what it was; the failure is its own then.
+    fn difference_now(&self, slot: &Slot) -> Option<&'static str> {
+        let seen = look(&self.target.root, &slot.path).ok()?;
+        let before = slot.before.as_ref().map(|before| before.bytes.as_slice());
+        if slot.is_new(slot.judge(&seen)) && slot.after.is_some() { None } else { difference(&seen, before) }
+    }
+
+    fn look_once_more(&self, slot: &Slot) -> Result<()> {
         let seen = look(&self.target.root, &slot.path).map_err(|error| failed("read", &slot.path, &error))?;
         if slot.judge(&seen) != Found::Before {
             return Err(changed(&[format!("{} (edited just now)", slot.path)]));
         }
-        Ok(self.fx.perform(&Effect::Replace(staged, path)))
+        Ok(())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.target.root.join(path).symlink_metadata().is_ok()
     }
 
     fn sync(&self) -> Result<()> {

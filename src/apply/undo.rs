@@ -79,12 +79,13 @@ impl<'a> Undo<'a> {
     /// Remove the old files of a run that is done, and the folders that deleted files left empty.
     pub(super) fn clear_away(&mut self) -> io::Result<()> {
         for slot in &self.journal.slots {
-            let Some(before) = &slot.before else { continue };
-            match self.found(slot, &slot.staged)? {
-                Found::Missing => {}
-                Found::Before | Found::After => self.unlink(&slot.staged)?,
+            match (self.found(slot, &slot.staged)?, &slot.before) {
+                (Found::Missing, _) => {}
+                (Found::Before | Found::After, _) => self.unlink(&slot.staged)?,
+                (Found::Other, _) if self.is_name_of_target(slot)? => self.unlink(&slot.staged)?,
                 // Somebody had the old file open and wrote to it.
-                Found::Other => self.keep(slot, before, Some(&slot.staged))?,
+                (Found::Other, Some(before)) => self.keep(slot, before, Some(&slot.staged))?,
+                (Found::Other, None) => self.left.push(slot.staged.clone()),
             }
             let mut folder = parent(&slot.path);
             while slot.after.is_none() && !folder.is_empty() {
@@ -265,6 +266,7 @@ impl<'a> Undo<'a> {
         match self.found(slot, &slot.staged)? {
             Found::Missing => {}
             Found::Before | Found::After => self.unlink(&slot.staged)?,
+            Found::Other if self.is_name_of_target(slot)? => self.unlink(&slot.staged)?,
             Found::Other => self.left.push(slot.staged.clone()),
         }
         match self.temporary(&slot.spare)? {
@@ -303,6 +305,14 @@ impl<'a> Undo<'a> {
         } else {
             Ok(slot.judge(&self.temporary(path)?))
         }
+    }
+
+    /// Whether a move by linking was interrupted halfway: the staged name is a second one of the target.
+    fn is_name_of_target(&self, slot: &Slot) -> io::Result<bool> {
+        Ok(match (self.temporary(&slot.staged)?, look(self.root, &slot.path)?) {
+            (Seen::File(staged), Seen::File(target)) => staged.identity == target.identity,
+            _ => false,
+        })
     }
 
     /// What stands under a temporary name; nothing that can be reached when its folder is gone.

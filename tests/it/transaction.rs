@@ -150,9 +150,7 @@ pub(crate) fn change(path: &str, before: Option<&str>, after: Option<&str>) -> F
 pub(crate) fn old_and_new() -> (Snapshot, Snapshot) {
     let old = Repo::new().snapshot();
     let mut new = old.clone();
-    let umask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(umask);
-    let umask = umask.bits();
+    let umask = umask();
     new.get_mut(CONFIG).unwrap().1 = "new config, longer than the old one\n".into();
     new.get_mut(STATUS).unwrap().1 = "new status\n".into();
     new.get_mut(CHANGE).unwrap().1 = "new change\n".into();
@@ -161,6 +159,13 @@ pub(crate) fn old_and_new() -> (Snapshot, Snapshot) {
     new.remove(GONE);
     new.remove("specdev/done");
     (old, new)
+}
+
+/// Asked without setting it: other tests are running.
+pub(crate) fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap();
+    u32::from_str_radix(umask.trim(), 8).unwrap()
 }
 
 /// The disk, with something happening at one of its effects.
