@@ -263,7 +263,7 @@ pub(super) fn sync(dir: &Path, fx: &dyn Effects) -> Result<()> {
 
 /// Remove the journal, whatever its phase, and a draft of it; the last thing that a run does.
 pub(super) fn remove(dir: &Path, fx: &dyn Effects) -> Result<()> {
-    for file in Phase::ALL.map(|phase| phase.file(dir)).into_iter().chain([dir.join(DRAFT)]) {
+    for file in Phase::ALL.map(|phase| phase.file(dir)).into_iter().chain(draft(dir)) {
         if file.symlink_metadata().is_ok() {
             fx.perform(&Effect::Unlink(&file)).map_err(|error| {
                 Error::new(Kind::Recovery, format!("cannot remove the journal {}: {error}", file.display()))
@@ -276,7 +276,8 @@ pub(super) fn remove(dir: &Path, fx: &dyn Effects) -> Result<()> {
     Ok(())
 }
 
-/// Whether a folder holds a draft: a run was killed before its journal was complete, so before anything.
+/// The draft that a folder holds: its run ended before the journal was complete, so before anything.
+/// Another file of that name is none.
 pub(super) fn draft(dir: &Path) -> Option<PathBuf> {
     let draft = dir.join(DRAFT);
     match look_at(&draft) {

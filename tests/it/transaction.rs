@@ -4,6 +4,7 @@
 //! folder that it leaves empty. [`Script`] stands between the run and the disk and fails it, stops it dead
 //! or lets somebody edit a file at any one of its effects.
 #![expect(clippy::disallowed_methods, reason = "tests set up trees, look at them and start processes")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod crash;
 mod edits;
