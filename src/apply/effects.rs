@@ -10,6 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{CWD, Gid, Mode, RenameFlags, Uid, XattrFlags};
+use rustix::io::Errno;
 
 /// Who may use a file that is about to be created.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +86,7 @@ impl Effects for Disk {
             Effect::MakeFolder(path) => rustix::fs::mkdir(path, Mode::from_raw_mode(0o777))?,
             Effect::RemoveFolder(path) => rustix::fs::rmdir(path)?,
             Effect::Write { path, bytes, access, sync } => write(path, bytes, access, sync)?,
-            Effect::Sync(path) => open(path)?.sync_all()?,
+            Effect::Sync(path) => sync(path)?,
             Effect::SyncFileSystem(folder) => sync_file_system(&open(folder)?)?,
             Effect::Exchange(a, b) => rename_with(a, b, RenameFlags::EXCHANGE)?,
             Effect::Rename(from, to) => rename_with(from, to, RenameFlags::NOREPLACE)?,
@@ -98,12 +99,35 @@ impl Effects for Disk {
 }
 
 /// The attributes that belong to a file as such; others describe its content or are the kernel's own.
-pub(super) fn is_carried(name: &str) -> bool {
+fn is_carried(name: &str) -> bool {
     name.starts_with("user.") || name == ACCESS_LIST || name == SELINUX
 }
 
+/// The attributes of an open file that are handed on.
+pub(super) fn attributes(file: &File) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut attributes = Vec::new();
+    for name in attribute_names(file)?.into_iter().filter(|name| is_carried(name)) {
+        match attribute(file, &name) {
+            Ok(value) => attributes.push((name, value)),
+            // The policy of the system may forbid to read its labels; a new file gets the right one.
+            Err(_) if name == SELINUX => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(attributes)
+}
+
+fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
+    let mut value = vec![0; rustix::fs::fgetxattr_query(file, name)?];
+    if !value.is_empty() {
+        let length = rustix::fs::fgetxattr(file, name, &mut value[..])?;
+        value.truncate(length);
+    }
+    Ok(value)
+}
+
 /// Names of the extended attributes of an open file; none where the file system has no such thing.
-pub(super) fn attribute_names(file: &File) -> io::Result<Vec<String>> {
+fn attribute_names(file: &File) -> io::Result<Vec<String>> {
     let mut list = vec![0; rustix::fs::flistxattr_query(file).or_else(none_if_unsupported)?];
     if list.is_empty() {
         return Ok(Vec::new());
@@ -117,8 +141,8 @@ pub(super) fn attribute_names(file: &File) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn none_if_unsupported(error: rustix::io::Errno) -> Result<usize, rustix::io::Errno> {
-    if error == rustix::io::Errno::OPNOTSUPP || error == rustix::io::Errno::NOSYS {
+fn none_if_unsupported(error: Errno) -> Result<usize, Errno> {
+    if error == Errno::OPNOTSUPP || error == Errno::NOSYS {
         return Ok(0);
     }
     Err(error)
@@ -126,6 +150,19 @@ fn none_if_unsupported(error: rustix::io::Errno) -> Result<usize, rustix::io::Er
 
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path)
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    let file = open(path)?;
+    match file.sync_all() {
+        // Some file systems write folders through and know no sync of them.
+        Err(error)
+            if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && file.metadata()?.is_dir() =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
 }
 
 fn write(path: &Path, bytes: &[u8], access: Access<'_>, sync: bool) -> io::Result<()> {

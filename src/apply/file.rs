@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
-use super::effects::{Metadata, attribute_names, is_carried};
+use super::effects::{Metadata, attributes};
 
 /// What stands at a path.
 #[derive(Debug, Clone)]
@@ -87,14 +87,7 @@ pub(super) fn look_at(path: &Path) -> io::Result<Seen> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     file.read_to_end(&mut bytes)?;
-    let mut attributes = Vec::new();
-    for name in attribute_names(&file)?.into_iter().filter(|name| is_carried(name)) {
-        let length = rustix::fs::fgetxattr_query(&file, name.as_str())?;
-        let mut value = vec![0; length];
-        let length = rustix::fs::fgetxattr(&file, name.as_str(), &mut value[..])?;
-        value.truncate(length);
-        attributes.push((name, value));
-    }
+    let attributes = attributes(&file)?;
     let (mode, uid, gid) = (metadata.mode() & 0o7777, metadata.uid(), metadata.gid());
     let metadata_of = Metadata { mode, uid, gid, attributes };
     let identity = (metadata.dev(), metadata.ino());

@@ -32,8 +32,11 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While the lock is held: whoever opened the file before finds that it is no longer there.
-        let _ = rustix::fs::unlink(&self.path);
+        // While the lock is held: whoever opened the file before finds that it is no longer there. When
+        // somebody deleted it meanwhile, what is there now is the lock of another run.
+        if is_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = rustix::fs::unlink(&self.path);
+        }
         if self.dir_is_ours {
             // Stays when it is not empty.
             let _ = rustix::fs::rmdir(&self.dir);

@@ -9,7 +9,8 @@
 //! 3. New content is staged beside its target and synced; all files are compared once more.
 //! 4. Each staged file *trades places* with its target, so that what was really there, not what we
 //!    believe was there, lies in the staged name; that is compared a last time, and an edit made in the
-//!    middle of all this puts everything back.
+//!    middle of all this puts everything back. (Where a file system cannot let files trade places, the
+//!    last comparison is right before each rename.)
 //! 5. Journal marked as done, old files and journal removed.
 //!
 //! It refuses links, special files, files with several names, and paths that lead out of the root. It
@@ -100,6 +101,11 @@ impl Stop {
             _ => Some(Kind::Terminated),
         }
     }
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 const SIGINT: usize = 2;

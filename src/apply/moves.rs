@@ -14,8 +14,17 @@ use super::journal::Slot;
 pub(super) fn rename(fx: &dyn Effects, from: &Path, to: &Path) -> io::Result<()> {
     match fx.perform(&Effect::Rename(from, to)) {
         Err(error) if is_unsupported(&error) => {
-            fx.perform(&Effect::Link(from, to))?;
-            fx.perform(&Effect::Unlink(from))
+            match fx.perform(&Effect::Link(from, to)) {
+                Ok(()) => fx.perform(&Effect::Unlink(from)),
+                // Not even links: the best that is left is to look first.
+                Err(error) if is_unsupported(&error) || error.kind() == io::ErrorKind::PermissionDenied => {
+                    match to.symlink_metadata() {
+                        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                        Err(_) => fx.perform(&Effect::Replace(from, to)),
+                    }
+                }
+                Err(error) => Err(error),
+            }
         }
         result => result,
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 
 pub use super::undo::Edited;
 
-use super::Target;
 use super::effects::Effects;
 use super::file::look;
 use super::journal::{self, Found, Journal, Phase, Root};
 use super::lock::{Lock, RECOVER};
 use super::moves::sync;
 use super::undo::{Reach, Undo};
+use super::{Target, quoted};
 use crate::error::{Error, Kind, Result};
 
 /// A run that was interrupted.
@@ -72,7 +72,7 @@ pub fn recover(target: &Target, lock: &Lock, fx: &dyn Effects) -> Result<Recover
     if !belongs_to(&journal, root)? {
         let owner = &journal.root.path;
         let message = format!("the interrupted run worked on {owner}, not here; nothing was touched");
-        return Err(Error::new(Kind::Recovery, message).hint(format!("{RECOVER} '{owner}'")));
+        return Err(Error::new(Kind::Recovery, message).hint(format!("{RECOVER} {}", quoted(owner))));
     }
     let mut undo = Undo::new(root, dir, &journal, fx);
     let complete = match phase {

@@ -14,7 +14,7 @@ use super::journal::{self, After, Before, Found, Journal, Phase, Root, Slot};
 use super::lock::{Lock, RECOVER};
 use super::moves::{exchange, parent, rename, sync};
 use super::undo::{Edited, Reach, Undo};
-use super::{FileChange, Stop, Target, Unchanged};
+use super::{FileChange, Stop, Target, Unchanged, quoted};
 use crate::error::{Error, Kind, Result};
 
 /// A run that is done.
@@ -109,7 +109,8 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
     }
     if let Some((path, links)) = linked {
         let message = format!("{path} is one of {links} names of one file, which replacing it would part");
-        let hint = format!("cp -p '{path}' '{path}.single' && mv '{path}.single' '{path}'");
+        let (path, single) = (quoted(path), quoted(&format!("{path}.single")));
+        let hint = format!("cp -p {path} {single} && mv {single} {path}");
         return Err(nothing_changed(Error::new(Kind::Failed, message)).hint(hint));
     }
     journal.folders = folders.into_iter().collect();
@@ -164,7 +165,7 @@ impl Transaction<'_> {
                     // Somebody else's, so none of ours to remove.
                     self.reach.staged -= 1;
                 }
-                return Err(failed("write", &slot.staged, &error));
+                return Err(failed("write", &format!("{} for {}", slot.staged, slot.path), &error));
             }
         }
         self.sync()

@@ -183,6 +183,8 @@ pub(crate) struct Script<'a> {
     pub(crate) at: Option<(usize, &'a dyn Fn())>,
     /// A file system where files cannot trade places and a rename always clobbers.
     pub(crate) is_plain: bool,
+    /// A file system without hard links.
+    pub(crate) lacks_links: bool,
     /// A file system that can only be synced file by file.
     pub(crate) lacks_syncfs: bool,
     pub(crate) log: RefCell<Vec<String>>,
@@ -198,6 +200,7 @@ impl<'a> Script<'a> {
             halfway: false,
             at: None,
             is_plain,
+            lacks_links: false,
             lacks_syncfs: false,
             log: RefCell::new(Vec::new()),
         }
@@ -228,6 +231,9 @@ impl Effects for Script<'_> {
         }
         if self.is_plain && matches!(effect, Effect::Exchange(..) | Effect::Rename(..)) {
             return Err(Errno::INVAL.into());
+        }
+        if self.lacks_links && matches!(effect, Effect::Link(..)) {
+            return Err(Errno::PERM.into());
         }
         if self.lacks_syncfs && matches!(effect, Effect::SyncFileSystem(..)) {
             return Err(Errno::NOSYS.into());

@@ -312,3 +312,33 @@ fn panic_then_all_old() {
         assert_eq!(repo.snapshot(), old, "effect {k}");
     }
 }
+
+#[test]
+fn file_system_without_links_killed_then_recover() {
+    let (old, new) = old_and_new();
+    for k in 2.. {
+        let repo = Repo::new();
+        let script = Script { lacks_links: true, ..Script::killing(true, k) };
+        let result = repo.apply(&script);
+        if !script.was_killed() {
+            result.unwrap();
+            assert_eq!(repo.snapshot(), new);
+            break;
+        }
+        let recovered = repo.recover(&Script { lacks_links: true, ..Script::new(true) }).unwrap();
+        let is_old = recovered.outcome == Outcome::Undone;
+        assert_eq!(is_old, k < 17, "{:#?}", script.log.borrow());
+        assert_eq!(&repo.snapshot(), if is_old { &old } else { &new }, "{:#?}", script.log.borrow());
+    }
+}
+
+#[test]
+fn file_system_without_links_effect_fails() {
+    let (old, _) = old_and_new();
+    for k in 0..19 {
+        let repo = Repo::new();
+        let script = Script { lacks_links: true, ..Script::failing(true, &[k]) };
+        assert_eq!(repo.apply(&script).unwrap_err().kind, Kind::Failed);
+        assert_eq!(repo.snapshot(), old, "{:#?}", script.log.borrow());
+    }
+}

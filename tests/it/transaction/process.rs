@@ -159,6 +159,18 @@ fn lock_file_of_a_dead_process() {
 }
 
 #[test]
+fn lock_file_deleted_and_taken_by_another() {
+    let repo = Repo::new();
+    let first = lock(&repo.target()).unwrap();
+    fs::remove_file(repo.path(".git/specdev-migrate/lock")).unwrap();
+    let second = lock(&repo.target()).unwrap();
+    drop(first);
+    assert_eq!(lock(&repo.target()).unwrap_err().kind, Kind::Locked);
+    drop(second);
+    assert!(!repo.path(".git/specdev-migrate").exists());
+}
+
+#[test]
 fn lock_file_of_the_user() {
     let repo = Repo::new();
     fs::create_dir(repo.path(".git/specdev-migrate")).unwrap();
