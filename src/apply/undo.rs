@@ -82,7 +82,6 @@ impl<'a> Undo<'a> {
             match (self.found(slot, &slot.staged)?, &slot.before) {
                 (Found::Missing, _) => {}
                 (Found::Before | Found::After, _) => self.unlink(&slot.staged)?,
-                (Found::Other, _) if self.is_name_of_target(slot)? => self.unlink(&slot.staged)?,
                 // Somebody had the old file open and wrote to it.
                 (Found::Other, Some(before)) => self.keep(slot, before, Some(&slot.staged))?,
                 (Found::Other, None) => self.left.push(slot.staged.clone()),

@@ -226,7 +226,6 @@ fn edit_while_applying() {
                     if is_blind(is_plain, &log, k, path) {
                         continue;
                     }
-                    let staged = log.iter().position(|line| line.ends_with(" journal-swapping"));
                     match result {
                         Ok(_) => {
                             check_others(&repo, path, &new, &place);
@@ -238,11 +237,8 @@ fn edit_while_applying() {
                             kept_old += 1;
                         }
                     }
-                    if trace.left != trace.found && staged.is_none() && path != GONE {
-                        // Nothing had been touched: the very tree that the edit left.
-                        assert_eq!(content(&repo, path), trace.left, "{place}");
-                    }
-                    if trace.left.is_some() || (path != GONE && path != EVIDENCE) {
+                    // Deleting what is not there is no edit.
+                    if trace.left != trace.found {
                         assert_eq!(content(&repo, path), trace.left, "{place}");
                     }
                 }
@@ -377,6 +373,131 @@ fn folder_removed_then_recover() {
     assert_eq!(repo.text(CONFIG), "old config\n");
     let saved = recovered.edited.iter().find(|edited| edited.path == CHANGE).unwrap().saved.clone().unwrap();
     assert_eq!(fs::read_to_string(saved).unwrap(), "old change\n");
+}
+
+#[test]
+fn folder_removed_then_recover_killed_then_recover() {
+    for j in 0.. {
+        let repo = Repo::new();
+        let _ = repo.apply(&Script::killing(false, 16));
+        fs::remove_dir_all(repo.path("specdev/changes")).unwrap();
+        let script = Script { halfway: true, ..Script::killing(false, j) };
+        let result = repo.recover(&script);
+        if !script.was_killed() {
+            assert!(j > 8, "{result:?}");
+            break;
+        }
+        repo.recover(&Disk).unwrap();
+        assert_eq!(repo.text(CONFIG), "old config\n");
+        let saved = ".git/specdev-migrate/.status.json.specdev-old";
+        assert_eq!(content(&repo, saved).as_deref(), Some("old change\n"), "{:#?}", script.log.borrow());
+        let names = repo.snapshot().into_keys().filter(|name| name.starts_with(".git/specdev-migrate/"));
+        assert_eq!(names.collect::<Vec<_>>(), [saved], "{:#?}", script.log.borrow());
+    }
+}
+
+#[test]
+fn edit_just_before_the_swap_then_killed_then_recover() {
+    let (mut old, _) = old_and_new();
+    let repo = Repo::new();
+    // All files trade places, and the run is killed before it can look at what came out.
+    let (_, trace, _) = apply_with_edit(&repo, false, 12, CONFIG, Edit::Append, Some(17));
+    assert_eq!(repo.text(CONFIG), "new config, longer than the old one\n");
+    let recovered = repo.recover(&Disk).unwrap();
+    assert_eq!(recovered.outcome, Outcome::Undone);
+    assert_eq!((recovered.edited[0].path.as_str(), &recovered.edited[0].saved), (CONFIG, &None));
+    old.get_mut(CONFIG).unwrap().1 = trace.unwrap().left.unwrap();
+    assert_eq!(repo.snapshot(), old);
+}
+
+#[test]
+fn edit_of_a_new_file_when_all_were_new_then_recover() {
+    let (_, mut new) = old_and_new();
+    for path in [CONFIG, STATUS, CHANGE] {
+        let repo = Repo::new();
+        let _ = repo.apply(&Script::killing(false, 17));
+        let trace = edit(&repo, path, Edit::Append);
+        let recovered = repo.recover(&Disk).unwrap();
+        assert_eq!(recovered.outcome, Outcome::Finished);
+        assert_eq!((recovered.edited[0].path.as_str(), &recovered.edited[0].saved), (path, &None));
+        let before = std::mem::replace(&mut new.get_mut(path).unwrap().1, trace.left.unwrap());
+        assert_eq!(repo.snapshot(), new);
+        new.get_mut(path).unwrap().1 = before;
+    }
+}
+
+/// Recover a run killed with all but the last file in place, while somebody edits a file right before the
+/// effect that this describes.
+fn recover_with_edit(path: &str, effect: &str, kill_at: Option<usize>) -> (Repo, Option<Recovered>) {
+    let repo = Repo::new();
+    let _ = repo.apply(&Script::killing(false, 16));
+    let dry_run = {
+        let repo = Repo::new();
+        let _ = repo.apply(&Script::killing(false, 16));
+        let script = Script::new(false);
+        repo.recover(&script).unwrap();
+        script.log.into_inner()
+    };
+    let at = dry_run.iter().position(|line| line == effect).unwrap();
+    let act = || drop(edit(&repo, path, Edit::Append));
+    let script =
+        Script { at: Some((at, &act)), kill_at: kill_at.map(|later| at + later), ..Script::new(false) };
+    let recovered = repo.recover(&script).ok();
+    (repo, recovered)
+}
+
+#[test]
+fn edit_of_a_new_file_just_before_it_is_put_back() {
+    let (repo, recovered) = recover_with_edit(CONFIG, "exchange tmp-0.tmp config.json", None);
+    assert_eq!(repo.text(CONFIG), "new config, longer than the old one\nan edit\n");
+    assert_eq!(repo.text("specdev/config.json.specdev-old"), "old config\n");
+    assert_eq!(recovered.unwrap().edited.len(), 1);
+}
+
+#[test]
+fn edit_of_a_created_file_just_before_it_is_taken_back() {
+    for kill_at in [None, Some(1)] {
+        let (repo, recovered) = recover_with_edit(EVIDENCE, "rename T-01.md tmp-1.tmp", kill_at);
+        let recovered = recovered.unwrap_or_else(|| repo.recover(&Disk).unwrap());
+        assert_eq!(repo.text(EVIDENCE), "new evidence\nan edit\n");
+        assert_eq!(recovered.edited[0].path, EVIDENCE);
+        assert!(recovered.left.is_empty());
+    }
+}
+
+#[test]
+fn mode_changed_then_recover() {
+    use std::os::unix::fs::PermissionsExt;
+    let (mut old, _) = old_and_new();
+    let repo = Repo::new();
+    let _ = repo.apply(&Script::killing(true, 14));
+    fs::set_permissions(repo.path(CONFIG), fs::Permissions::from_mode(0o640)).unwrap();
+    repo.recover(&Disk).unwrap();
+    old.get_mut(CONFIG).unwrap().0 = "100640".into();
+    assert_eq!(repo.snapshot(), old);
+}
+
+#[test]
+fn something_under_a_temporary_name_then_recover() {
+    let name = {
+        let repo = Repo::new();
+        let _ = repo.apply(&Script::killing(false, 12));
+        repo.snapshot().into_keys().find(|name| name.starts_with("specdev/changes/x/.sdm-")).unwrap()
+    };
+    let long = "something that is longer than the new content\n";
+    let acts: [(&dyn Fn(&Repo), &str); 2] = [
+        (&|repo| fs::write(repo.path(&name), long).unwrap(), long),
+        (&|repo| fs::hard_link(repo.path("specdev/neighbour.txt"), repo.path(&name)).unwrap(), "not ours\n"),
+    ];
+    for (act, text) in acts {
+        let repo = Repo::new();
+        // Two of the four are staged.
+        let _ = repo.apply(&Script::killing(false, 7));
+        act(&repo);
+        let recovered = repo.recover(&Disk).unwrap();
+        assert_eq!(recovered.left, [name.clone()]);
+        assert_eq!(repo.text(&name), text);
+    }
 }
 
 #[test]
