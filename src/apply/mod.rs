@@ -5,7 +5,7 @@
 //! meanwhile is lost. How:
 //!
 //! 1. Every file is compared with what the plan was made from; a difference refuses the run (exit 8).
-//! 2. A journal with every old byte is on the disk before anything else is ([`journal`]).
+//! 2. A journal with every old byte is on the disk before anything else is.
 //! 3. New content is staged beside its target and synced; all files are compared once more.
 //! 4. Each staged file *trades places* with its target, so that what was really there, not what we
 //!    believe was there, lies in the staged name; that is compared a last time, and an edit made in the

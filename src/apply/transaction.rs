@@ -1,7 +1,7 @@
 //! One run: compare, journal, stage, compare again, trade places, compare a last time, done.
 //!
 //! Whatever goes wrong before the journal says *done* is undone on the spot, also by a panic; what cannot
-//! be undone is left to [`super::recover`]. It refuses, before any effect: files that differ from what the
+//! be undone is left to `recover`. It refuses, before any effect: files that differ from what the
 //! plan was made from (exit 8), files with several names, and a journal of an interrupted run (exit 9).
 
 use std::collections::BTreeSet;
