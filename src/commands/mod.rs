@@ -1,1 +1,97 @@
-//! Placeholder.
+//! One file per subcommand. A command reads, plans, maybe applies, and returns what to print; printing and
+//! the end of the process are the binary's.
+
+pub mod decisions;
+pub mod explain;
+pub mod history;
+pub mod recover;
+pub mod restore;
+pub mod session;
+pub mod status;
+pub mod steps;
+pub mod upgrade;
+pub mod validate;
+
+use crate::apply::Stop;
+use crate::cli::{Cli, Command, Format, HistoryCommand};
+use crate::error::Error;
+use crate::render;
+
+/// What a command came to: bytes for both streams and the exit code.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// For standard output.
+    pub stdout: Vec<u8>,
+    /// For standard error.
+    pub stderr: Vec<u8>,
+    /// The exit code (contract.md §7).
+    pub code: u8,
+}
+
+/// What a command may know of its surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Whether colour may be used on standard output.
+    pub color_out: bool,
+    /// Whether colour may be used on standard error.
+    pub color_err: bool,
+    /// A request to stop, set by a signal handler.
+    pub stop: Stop,
+}
+
+/// Run the command line.
+pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
+    let result = match &cli.command {
+        None => upgrade::run(&cli.upgrade, around),
+        Some(Command::Status(args)) => status::run(args, around),
+        Some(Command::Validate(args)) => validate::run(args, around),
+        Some(Command::Decisions(args)) => decisions::run(args),
+        Some(Command::History(args)) => match &args.command {
+            HistoryCommand::List { place, report } => history::list(place, report),
+            HistoryCommand::Show { id, trace, place, report } => {
+                history::show(id.as_deref(), trace.as_deref(), place, report)
+            }
+            HistoryCommand::Verify { place, report } => history::verify(place, report),
+        },
+        Some(Command::Restore(args)) => restore::run(args, around),
+        Some(Command::Recover(args)) => recover::run(args),
+        Some(Command::Explain(args)) => explain::run(args, around),
+        Some(Command::Steps(args)) => steps::run(args),
+        Some(Command::Completions { shell }) => Ok(completions(*shell)),
+    };
+    result.unwrap_or_else(|error| failed(&error, format_of(cli), around.color_err))
+}
+
+/// A failure as an outcome.
+pub fn failed(error: &Error, format: Format, color: bool) -> Outcome {
+    let stderr = render::human::failure(error, color).into_bytes();
+    let stdout = match format {
+        Format::Human => Vec::new(),
+        Format::Json => render::json::failure(error),
+    };
+    Outcome { stdout, stderr, code: error.kind.exit() }
+}
+
+fn format_of(cli: &Cli) -> Format {
+    match &cli.command {
+        None => cli.upgrade.report.format,
+        Some(Command::Status(a) | Command::Decisions(a)) => a.report.format,
+        Some(Command::Validate(a)) if a.format == crate::cli::ValidateFormat::Json => Format::Json,
+        Some(Command::History(a)) => match &a.command {
+            HistoryCommand::List { report, .. }
+            | HistoryCommand::Show { report, .. }
+            | HistoryCommand::Verify { report, .. } => report.format,
+        },
+        Some(Command::Restore(a)) => a.report.format,
+        Some(Command::Recover(a)) => a.report.format,
+        Some(Command::Steps(a)) => a.report.format,
+        _ => Format::Human,
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut command = <Cli as clap::CommandFactory>::command();
+    let mut stdout = Vec::new();
+    clap_complete::generate(shell, &mut command, "specdev-migrate", &mut stdout);
+    Outcome { stdout, ..Outcome::default() }
+}

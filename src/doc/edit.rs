@@ -43,19 +43,15 @@ impl Edits {
     /// Replace `range` by `text`; an empty range is an insertion. Insertions at the edges of a
     /// replaced span are allowed, inside it they are not.
     pub fn replace(&mut self, range: Range<usize>, text: impl Into<Vec<u8>>) -> Result<(), Overlap> {
-        let clash = self.list.iter().find(|(r, _)| {
-            if range.is_empty() || r.is_empty() {
-                let (at, other) = if range.is_empty() { (range.start, r) } else { (r.start, &range) };
-                !other.is_empty() && other.start < at && at < other.end
-            } else {
-                r.start < range.end && range.start < r.end
-            }
-        });
-        if let Some((first, _)) = clash {
-            return Err(Overlap { first: first.clone(), second: range });
-        }
         let key = (range.start, !range.is_empty());
         let at = self.list.partition_point(|(r, _)| (r.start, !r.is_empty()) <= key);
+        // The list is sorted and free of overlaps: only the replacement before and what starts inside can clash.
+        let before = self.list[..at].iter().rev().find(|(r, _)| !r.is_empty());
+        let inside = self.list[at..].iter().take_while(|(r, _)| r.start < range.end);
+        let clash = before.into_iter().chain(inside).map(|(r, _)| r).find(|r| clashes(r, &range));
+        if let Some(first) = clash {
+            return Err(Overlap { first: first.clone(), second: range });
+        }
         self.list.insert(at, (range, text.into()));
         Ok(())
     }
@@ -77,6 +73,16 @@ impl Edits {
         }
         out.extend_from_slice(&original[at..]);
         out
+    }
+}
+
+/// Two replacements that share a byte, or an insertion inside a replacement.
+fn clashes(a: &Range<usize>, b: &Range<usize>) -> bool {
+    match (a.is_empty(), b.is_empty()) {
+        (false, false) => a.start < b.end && b.start < a.end,
+        (true, false) => b.start < a.start && a.start < b.end,
+        (false, true) => a.start < b.start && b.start < a.end,
+        (true, true) => false,
     }
 }
 

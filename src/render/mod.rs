@@ -1,5 +1,93 @@
-//! What the user sees: patch, text and document. Pure.
+//! What the user sees: patch, text and document, all from one report. Pure.
 
 pub mod diff;
 pub mod human;
 pub mod json;
+
+use crate::decisions::Decisions;
+use crate::facts::Facts;
+use crate::finding::Finding;
+use crate::plan::Plan;
+use crate::state::layout::Layout;
+
+/// Which kind of run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Print the patch.
+    DryRun,
+    /// Say whether something is pending.
+    Check,
+    /// Write.
+    Upgrade,
+}
+
+impl Mode {
+    /// How reports call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::DryRun => "dry-run",
+            Mode::Check => "check",
+            Mode::Upgrade => "upgrade",
+        }
+    }
+}
+
+/// How the run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything planned was written.
+    Written,
+    /// The files are planned; nothing was to be written.
+    Planned,
+    /// There was nothing to do.
+    NothingToDo,
+    /// Findings keep everything as it is.
+    Stopped,
+    /// A write guard kept everything as it is.
+    Guarded,
+}
+
+impl Ended {
+    /// How a run of this mode over this plan ends, write guards aside.
+    pub fn of(mode: Mode, plan: &Plan) -> Ended {
+        match mode {
+            _ if plan.files.is_empty() && plan.is_stopped() => Ended::Stopped,
+            _ if plan.files.is_empty() => Ended::NothingToDo,
+            Mode::Upgrade => Ended::Written,
+            _ => Ended::Planned,
+        }
+    }
+
+    /// How reports call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Ended::Written => "written",
+            Ended::Planned => "planned",
+            Ended::NothingToDo => "nothing-to-do",
+            Ended::Stopped => "stopped",
+            Ended::Guarded => "guarded",
+        }
+    }
+}
+
+/// Everything a report is made from.
+pub struct Report<'a> {
+    /// Which kind of run.
+    pub mode: Mode,
+    /// How it ended.
+    pub ended: Ended,
+    /// The plan, with the findings to report.
+    pub plan: &'a Plan,
+    /// Where the state lies.
+    pub layout: &'a Layout,
+    /// What git showed.
+    pub facts: Option<&'a Facts>,
+    /// The decisions that were read.
+    pub decisions: &'a Decisions,
+    /// The patch, when it was made.
+    pub patch: &'a [u8],
+    /// Write guards and notes about files git does not keep.
+    pub guards: &'a [Finding],
+    /// The exit code.
+    pub code: u8,
+}

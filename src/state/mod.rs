@@ -1,3 +1,8 @@
 //! Where the state lies, and its bytes, read once.
 
 pub mod artifact;
+pub mod change;
+pub mod index;
+pub mod layout;
+pub mod record;
+pub mod tree;

@@ -1,0 +1,157 @@
+//! The change's one workspace: what git must confirm before a context is written (contract.md §3).
+
+use serde_json::{Map, Value, json};
+
+use super::judge::parent;
+use crate::decisions::{WorkspaceDecision, WorkspacePolicy};
+use crate::facts::Facts;
+use crate::finding::Code;
+use crate::migrations::lead;
+use crate::state::record::{DIRECT_SPEC, Record};
+use crate::step::RecordsDraft;
+
+/// A workspace that git confirms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    /// `current` or `worktree`.
+    pub policy: &'static str,
+    /// `current` or a path below the project root.
+    pub locator: String,
+    /// Its branch.
+    pub branch: String,
+    /// Full commit id.
+    pub base_sha: String,
+    /// Who owns it.
+    pub owner: String,
+}
+
+/// Conditions (1) to (3) over the records that count, or the first that fails.
+pub fn workspace_of(d: &RecordsDraft<'_>, counted: &[&Record]) -> Result<Workspace, String> {
+    let facts = d.facts.ok_or("no git facts (no repository, or --no-git)")?;
+    let (branch, base_sha) = confirmed(d, facts, counted)?;
+    let owner = owner(d).ok_or("nobody is named as owner")?;
+    Ok(Workspace { policy: "current", locator: "current".into(), branch, base_sha, owner })
+}
+
+fn confirmed(d: &RecordsDraft<'_>, facts: &Facts, counted: &[&Record]) -> Result<(String, String), String> {
+    let mut parents: Vec<String> = Vec::new();
+    for record in counted {
+        let parent = parent(d, record)
+            .ok_or_else(|| format!("{} names no parent branch and none is checked out", record.ticket))?;
+        if !parents.contains(&parent) {
+            parents.push(parent);
+        }
+    }
+    let branch = match parents.as_slice() {
+        [one] => one.clone(),
+        [] => return Err("no record counts".into()),
+        many => return Err(format!("the records name several parent branches: {}", many.join(", "))),
+    };
+    if facts.tip(&branch).is_none() {
+        return Err(format!("parent branch {branch} does not exist here"));
+    }
+    let mut bases: Vec<&str> = Vec::new();
+    for record in counted {
+        let text = record.text("base_sha").unwrap_or_default();
+        let full = facts.commits.resolve(text).ok_or_else(|| {
+            let why = if facts.survey.shallow { " (this is a shallow clone)" } else { "" };
+            format!("base_sha {text:?} of {} is no commit of this repository{why}", record.ticket)
+        })?;
+        if facts.commits.contains(&branch, full) != Some(true) {
+            return Err(format!("base_sha {text:?} of {} is not an ancestor of {branch}", record.ticket));
+        }
+        if !bases.contains(&full) {
+            bases.push(full);
+        }
+    }
+    let base = facts
+        .commits
+        .oldest(&bases)
+        .ok_or("the base commits of the records are not in one line of ancestry")?;
+    Ok((branch, base))
+}
+
+/// The owner of a workspace: decision, plan, README, leadership; never `unassigned`.
+pub(super) fn owner(d: &RecordsDraft<'_>) -> Option<String> {
+    let decided = d.cx.decision().and_then(|c| c.lead.clone());
+    decided
+        .or_else(|| lead::in_plan(d.change))
+        .or_else(|| lead::in_readme(d.change))
+        .or_else(|| lead::in_status(d.change))
+}
+
+/// Plan and leadership name different people, and nobody decided.
+pub(super) fn raise_lead_conflict(d: &mut RecordsDraft<'_>) -> bool {
+    if d.cx.decision().is_some_and(|c| c.lead.is_some()) {
+        return false;
+    }
+    let (Some(plan), Some(status)) = (lead::in_plan(d.change), lead::in_status(d.change)) else {
+        return false;
+    };
+    if plan == status {
+        return false;
+    }
+    let text = format!("the goal plan is led by {plan}, the change-status by {status}");
+    let name = &d.change.name;
+    let next = vec![
+        "put this line into a decisions file and run with --decisions FILE:".into(),
+        format!("changes: {{{name}: {{lead: {}}}}}", Value::from(plan.as_str())),
+    ];
+    let file = d.change.path(".status.json");
+    let at = crate::doc::pointer::Pointer::new(["leadership", "current"]);
+    let raised = d.notes.raise(Code::ConflictingLead, Some(at), text);
+    raised.next = next;
+    raised.owners = vec![plan, status];
+    raised.file = Some(file);
+    true
+}
+
+/// The workspace a decision names, checked against git; `Err` is a fault of the decisions file.
+pub(super) fn decided(d: &RecordsDraft<'_>, w: &WorkspaceDecision) -> Result<Workspace, String> {
+    let name = &d.change.name;
+    let facts = d.facts.ok_or_else(|| format!("{name}: a workspace cannot be confirmed without git"))?;
+    let branch = crate::facts::short_branch(w.branch.clone());
+    if facts.tip(&branch).is_none() {
+        return Err(format!("{name}: workspace branch {branch} does not exist here"));
+    }
+    if w.policy == WorkspacePolicy::Worktree {
+        let side = crate::facts::Pair { path: Some(w.locator.clone()), branch: None };
+        let registered = facts.registered(&side);
+        let Some(worktree) = registered.first().filter(|r| facts.below_root(r).is_some()) else {
+            return Err(format!("{name}: {} is no registered worktree below the project root", w.locator));
+        };
+        if worktree.branch.as_deref() != Some(&branch) {
+            let on = worktree.branch.as_deref().unwrap_or("a detached HEAD");
+            return Err(format!("{name}: worktree {} is on {on}, not on {branch}", w.locator));
+        }
+    }
+    let base = facts.commits.resolve(&w.base_sha).filter(|full| **full == w.base_sha);
+    let Some(base) = base.filter(|b| facts.commits.contains(&branch, b) == Some(true)) else {
+        return Err(format!("{name}: base_sha {} is no commit of branch {branch}", w.base_sha));
+    };
+    let owner =
+        owner(d).ok_or_else(|| format!("{name}: nobody is named as owner of the workspace; add `lead:`"))?;
+    let policy = if w.policy == WorkspacePolicy::Worktree { "worktree" } else { "current" };
+    Ok(Workspace { policy, locator: w.locator.clone(), branch, base_sha: base.to_string(), owner })
+}
+
+/// The context as JSON.
+pub(super) fn context(d: &RecordsDraft<'_>, w: &Workspace) -> Value {
+    let mut out = Map::new();
+    out.insert("schema_version".into(), json!(1));
+    out.insert("change".into(), json!(d.change.name));
+    out.insert("workspace_policy".into(), json!(w.policy));
+    out.insert("workspace_ref".into(), json!(w.locator));
+    out.insert("branch".into(), json!(w.branch));
+    out.insert("base_sha".into(), json!(w.base_sha));
+    out.insert("owner".into(), json!(w.owner));
+    out.insert("ticket_execution".into(), json!(d.ticket_execution.as_deref().unwrap_or("auto")));
+    let direct = d.records.list.iter().find(|r| r.ticket == DIRECT_SPEC);
+    if let (None, Some(record)) = (&d.change.plan, direct)
+        && let Some(limit) =
+            record.value.get("integration_attempt_limit").filter(|v| v.as_u64().is_some_and(|n| n >= 1))
+    {
+        out.insert("integration_attempt_limit".into(), limit.clone());
+    }
+    Value::Object(out)
+}

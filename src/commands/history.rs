@@ -1,0 +1,136 @@
+//! What earlier runs kept: list, show, verify.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::Outcome;
+use super::session::layout;
+use crate::cli::{Format, Place, Report};
+use crate::error::{Error, Kind, Result};
+use crate::history::section::History;
+use crate::render::json as document;
+use crate::state::change::SourceFile;
+use crate::state::tree::Tree;
+use crate::trace::trace;
+
+struct Host<'a> {
+    file: &'a SourceFile,
+    history: History,
+}
+
+fn hosts(tree: &Tree) -> Result<Vec<Host<'_>>> {
+    let mut out = Vec::new();
+    for file in tree.files().chain(tree.orphans.values()).filter(|f| f.path.ends_with(".md")) {
+        let history = History::read(&file.bytes).map_err(|fault| {
+            Error::new(Kind::Blocked, format!("{}: {}", tree.layout.shown(&file.path), fault.message))
+        })?;
+        if !history.runs.is_empty() || !history.entries.is_empty() {
+            out.push(Host { file, history });
+        }
+    }
+    out.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+    Ok(out)
+}
+
+/// Runs, newest first, and the entries of each.
+pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
+    let tree = Tree::read(&layout(place)?)?;
+    let hosts = hosts(&tree)?;
+    let mut keys: Vec<(u64, &str, &str)> = hosts
+        .iter()
+        .flat_map(|h| h.history.runs.iter())
+        .map(|r| (r.value.seq, r.value.run.as_str(), r.value.release.as_str()))
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.reverse();
+    let mut text = String::new();
+    let mut runs = Vec::new();
+    for (seq, run, release) in &keys {
+        let _ = writeln!(text, "run {run}  number {seq}  release {release}");
+        let mut entries = Vec::new();
+        for host in &hosts {
+            let own = host.history.runs.iter().map(|r| &r.value).filter(|r| r.seq == *seq && r.run == *run);
+            for id in own.flat_map(|r| &r.entries) {
+                let Some(entry) = host.history.entry(id) else { continue };
+                let meta = &entry.meta;
+                let pointer = if meta.pointer.is_empty() { "whole file" } else { &meta.pointer };
+                let _ = writeln!(text, "  {id}  {} {pointer} ({} bytes)", meta.source, meta.length);
+                entries.push(json!({
+                    "id": id, "source": meta.source, "pointer": meta.pointer, "length": meta.length,
+                    "sha256": meta.sha256, "steps": meta.steps, "host": tree.layout.shown(&host.file.path),
+                }));
+            }
+        }
+        runs.push(json!({"run": run, "seq": seq, "release": release, "entries": entries}));
+    }
+    if keys.is_empty() {
+        text += "no runs\n";
+    }
+    Ok(output(report, text, "history list", json!({"runs": runs}), 0))
+}
+
+/// The old bytes of one entry, exactly; or what became of one value.
+pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Report) -> Result<Outcome> {
+    let tree = Tree::read(&layout(place)?)?;
+    if let Some(pointer) = pointer {
+        let lines = trace(&tree, pointer)?;
+        let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+        return Ok(output(report, text, "history show", json!({"trace": lines}), 0));
+    }
+    let id = id.unwrap_or_default();
+    for host in hosts(&tree)? {
+        let Some(entry) = host.history.entry(id) else { continue };
+        let bytes = entry.bytes(&host.file.bytes).map_err(|damage| {
+            let text = format!("entry {id} in {}: {}", tree.layout.shown(&host.file.path), damage.as_str());
+            Error::new(Kind::Invalid, text).hint("specdev-migrate history verify")
+        })?;
+        return Ok(match report.format {
+            Format::Human => Outcome { stdout: bytes, ..Outcome::default() },
+            Format::Json => {
+                let text = String::from_utf8(bytes.clone()).ok();
+                let members = json!({"entry": entry.meta, "text": text});
+                Outcome { stdout: document::document("history show", 0, members), ..Outcome::default() }
+            }
+        });
+    }
+    Err(Error::new(Kind::Usage, format!("there is no history entry {id:?}"))
+        .hint("specdev-migrate history list"))
+}
+
+/// Every entry against its digest.
+pub fn verify(place: &Place, report: &Report) -> Result<Outcome> {
+    let tree = Tree::read(&layout(place)?)?;
+    let mut text = String::new();
+    let (mut good, mut bad) = (0, Vec::new());
+    for host in hosts(&tree)? {
+        let shown = tree.layout.shown(&host.file.path);
+        for entry in &host.history.entries {
+            match entry.bytes(&host.file.bytes) {
+                Ok(_) => good += 1,
+                Err(damage) => {
+                    let _ = writeln!(text, "{shown}: entry {}: {}", entry.meta.id, damage.as_str());
+                    bad.push(json!({"host": shown, "id": entry.meta.id, "damage": damage.as_str()}));
+                }
+            }
+        }
+        for id in host.history.runs.iter().flat_map(|r| &r.value.entries) {
+            if host.history.entry(id).is_none() {
+                let _ = writeln!(text, "{shown}: entry {id}: missing");
+                bad.push(json!({"host": shown, "id": id, "damage": "missing"}));
+            }
+        }
+    }
+    let _ = writeln!(text, "{good} entries intact, {} damaged", bad.len());
+    let code = if bad.is_empty() { 0 } else { Kind::Invalid.exit() };
+    Ok(output(report, text, "history verify", json!({"intact": good, "damaged": bad}), code))
+}
+
+fn output(report: &Report, text: String, kind: &str, members: serde_json::Value, code: u8) -> Outcome {
+    let stdout = match report.format {
+        Format::Human => text.into_bytes(),
+        Format::Json => document::document(kind, code, members),
+    };
+    Outcome { stdout, stderr: Vec::new(), code }
+}

@@ -1,0 +1,94 @@
+//! Put the newest run, or the named one, back.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::session::{interrupted, layout, target};
+use super::{Outcome, Surroundings};
+use crate::apply::{self, Disk, FileChange};
+use crate::cli::{Format, Restore};
+use crate::error::{Kind, Result};
+use crate::render::diff::{FileDiff, unified};
+use crate::render::human::count;
+use crate::render::json;
+use crate::restore::{Restore as Plan, restore};
+use crate::state::layout::Layout;
+use crate::state::tree::Tree;
+
+/// Restore.
+pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
+    let layout = layout(&args.place)?;
+    let target = target(&layout)?;
+    if let Some(run) = apply::interrupted(&target)? {
+        return Err(interrupted(&run));
+    }
+    let tree = Tree::read(&layout)?;
+    let plan = restore(&tree, args.run.as_deref())?;
+    let mut code = if plan.left.is_empty() { 0 } else { Kind::Blocked.exit() };
+    if !args.dry_run && !plan.files.is_empty() {
+        let lock = apply::lock(&target)?;
+        let changes: Vec<FileChange> = plan
+            .files
+            .iter()
+            .map(|f| FileChange {
+                path: f.path.clone(),
+                before: Some(f.current.clone()),
+                after: f.old.clone(),
+            })
+            .collect();
+        let applied = apply::apply(&target, &lock, &changes, &[], &around.stop, &Disk)?;
+        code = applied.stopped.map_or(code, Kind::exit);
+    }
+    let stdout = match args.report.format {
+        Format::Json => document(&layout, &plan, code),
+        Format::Human if args.dry_run => patch(&layout, &plan),
+        Format::Human => Vec::new(),
+    };
+    let stderr = text(&layout, &plan, args).into_bytes();
+    Ok(Outcome { stdout, stderr, code })
+}
+
+fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
+    let mut out = String::new();
+    for left in &plan.left {
+        let whole = left.change.as_deref().map_or("config and status are", |_| "the whole change is");
+        let _ =
+            writeln!(out, "left alone: {}: {}; {whole} left as it is", layout.shown(&left.file), left.reason);
+    }
+    if args.report.quiet {
+        return out;
+    }
+    let files = count(plan.files.len(), "file", "files");
+    let removed = plan.files.iter().filter(|f| f.old.is_none()).count();
+    let verb = if args.dry_run { "would be restored; nothing was written" } else { "restored" };
+    let _ = writeln!(
+        out,
+        "run {} (number {}): {files} {verb}, {removed} of them removed again",
+        plan.run, plan.seq
+    );
+    out
+}
+
+fn patch(layout: &Layout, plan: &Plan) -> Vec<u8> {
+    let one = |f: &crate::restore::RestoredFile| {
+        let path = layout.shown(&f.path);
+        let mode = if f.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
+        unified(&FileDiff { path: &path, old: Some(&f.current), new: f.old.as_deref(), mode })
+    };
+    plan.files.iter().flat_map(one).collect()
+}
+
+fn document(layout: &Layout, plan: &Plan, code: u8) -> Vec<u8> {
+    let files: Vec<_> = plan
+        .files
+        .iter()
+        .map(|f| json!({"path": layout.shown(&f.path), "removed": f.old.is_none()}))
+        .collect();
+    let left: Vec<_> = plan
+        .left
+        .iter()
+        .map(|l| json!({"file": layout.shown(&l.file), "change": l.change, "reason": l.reason}))
+        .collect();
+    json::document("restore", code, json!({"run": plan.run, "seq": plan.seq, "files": files, "left": left}))
+}

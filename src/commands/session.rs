@@ -1,0 +1,237 @@
+//! What most commands begin with: find the state, read it, ask git, read the decisions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::apply::{self, Target};
+use crate::cli::{Goal, Place};
+use crate::decisions::Decisions;
+use crate::error::{Error, Kind, Result};
+use crate::facts::Facts;
+use crate::finding::{Finding, Severity};
+use crate::git::{Git, Program};
+use crate::history::short_sha256;
+use crate::migrations::{self, NEWEST, RELEASES};
+use crate::plan::{self, Plan, Request};
+use crate::state::layout::{Discovery, Layout, SPECDEV};
+use crate::state::tree::Tree;
+use crate::step::Release;
+
+/// A state that was found and read.
+#[derive(Debug)]
+pub struct Session {
+    /// The state.
+    pub tree: Tree,
+    /// The goal.
+    pub release: &'static Release,
+    /// Whether the goal was named.
+    pub names_release: bool,
+    /// The owner's answers.
+    pub decisions: Decisions,
+    /// The repository, when there is one and it may be asked.
+    pub git: Option<Git>,
+    /// What it shows.
+    pub facts: Option<Facts>,
+    /// What stops everything before a plan can be made.
+    pub refused: Vec<Finding>,
+}
+
+/// A state, or what forbids to look further.
+#[derive(Debug)]
+pub enum Found {
+    /// The places.
+    Layout(Layout),
+    /// Links, special files, paths out of the project.
+    Refused(Vec<Finding>),
+}
+
+/// Find the state.
+pub fn find(place: &Place) -> Result<Found> {
+    Ok(match Layout::discover(&place.path, place.state.as_deref())? {
+        Discovery::Found(layout) => Found::Layout(layout),
+        Discovery::Refused(findings) => Found::Refused(findings),
+    })
+}
+
+/// Find the state, or fail with the first refusal.
+pub fn layout(place: &Place) -> Result<Layout> {
+    match find(place)? {
+        Found::Layout(layout) => Ok(layout),
+        Found::Refused(findings) => Err(refusal(&findings)),
+    }
+}
+
+/// A refusal as a failure, for commands that have no report of findings.
+pub fn refusal(findings: &[Finding]) -> Error {
+    let Some(first) = findings.first() else { return Error::internal("a refusal without a reason") };
+    let place = first.place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
+    let kind = if first.code.exit() == 6 { Kind::Invalid } else { Kind::Blocked };
+    let mut error = Error::new(kind, format!("{place}{} ({})", first.message, first.code));
+    first.next.iter().for_each(|n| error = error.clone().hint(n));
+    error
+}
+
+/// Find the release by name.
+pub fn release(name: Option<&str>) -> Result<&'static Release> {
+    let Some(name) = name else { return Ok(NEWEST) };
+    migrations::release(name).ok_or_else(|| {
+        let known: Vec<&str> = RELEASES.iter().map(|r| r.name).collect();
+        Error::new(Kind::Usage, format!("unknown release {name:?}; this tool knows {}", known.join(" and ")))
+            .hint(format!("specdev-migrate --to {}", NEWEST.name))
+    })
+}
+
+impl Session {
+    /// Read everything a plan is made from.
+    pub fn open(place: &Place, goal: &Goal) -> Result<std::result::Result<Session, Vec<Finding>>> {
+        let release = release(goal.to.as_deref())?;
+        let decisions = match &goal.decisions {
+            Some(path) => read_decisions(path)?,
+            None => Decisions::default(),
+        };
+        let layout = match find(place)? {
+            Found::Layout(layout) => layout,
+            Found::Refused(findings) => return Ok(Err(findings)),
+        };
+        let target = target(&layout)?;
+        if let Some(run) = apply::interrupted(&target)? {
+            return Err(interrupted(&run));
+        }
+        let tree = Tree::read(&layout)?;
+        references(&layout, &decisions)?;
+        let mut session = Session {
+            tree,
+            release,
+            names_release: goal.to.is_some(),
+            decisions,
+            git: None,
+            facts: None,
+            refused: Vec::new(),
+        };
+        if !goal.no_git {
+            session.ask_git(&layout);
+        }
+        Ok(Ok(session))
+    }
+
+    fn ask_git(&mut self, layout: &Layout) {
+        let git = match Git::open(&layout.project_root, &Program::default()) {
+            Ok(git) => git,
+            Err(fault) => return self.refused.push(fault.finding()),
+        };
+        let Some(git) = git else { return };
+        let records = plan::records(&self.tree);
+        let config = self.tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
+        let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
+        match Facts::collect(&git, &layout.project_root, &records, branch, &self.decisions) {
+            Ok(facts) => self.facts = Some(facts),
+            Err(fault) => self.refused.push(fault.finding()),
+        }
+        self.git = Some(git);
+    }
+
+    /// What a plan is made from.
+    pub fn request(&self, partial: bool) -> Request<'_> {
+        Request {
+            tree: &self.tree,
+            release: self.release,
+            decisions: &self.decisions,
+            partial,
+            facts: self.facts.as_ref(),
+        }
+    }
+
+    /// Make the plan; what git refused to say stops all of it.
+    pub fn plan(&self, partial: bool) -> Result<Plan> {
+        let mut plan = plan::plan(self.request(partial))?;
+        if !self.refused.is_empty() {
+            plan.files.clear();
+            plan.findings.splice(0..0, self.refused.iter().cloned());
+        }
+        Ok(plan)
+    }
+}
+
+/// The exit code the findings ask for: the first of 5, 6, 4; 0 when nothing stops.
+pub fn exit_of(findings: &[Finding]) -> u8 {
+    let codes: Vec<u8> = findings.iter().filter(|f| f.stops()).map(|f| f.code.exit()).collect();
+    [5, 6, 4].into_iter().find(|c| codes.contains(c)).unwrap_or(0)
+}
+
+/// Whether any finding is of a severity that stops.
+pub fn is_stopped(findings: &[Finding]) -> bool {
+    findings.iter().any(|f| f.stops() && matches!(f.code.severity(), Severity::Error | Severity::Blocker))
+}
+
+/// Where a run over this state writes.
+pub fn target(layout: &Layout) -> Result<Target> {
+    let root = layout.specdev();
+    let below =
+        root.strip_prefix(&layout.project_root).unwrap_or(Path::new(SPECDEV)).to_string_lossy().into_owned();
+    let Some(top) = &layout.git_top else {
+        let journal_dir = layout.project_root.join(".specdev-migrate");
+        return Ok(Target { root, journal_dir, dir_is_ours: true });
+    };
+    // One folder for each project of a repository, the same in all of its worktrees.
+    let inside =
+        layout.project_root.strip_prefix(top).unwrap_or(Path::new("")).to_string_lossy().into_owned();
+    let name = format!("specdev-migrate-{}", short_sha256(format!("{inside}\0{below}").as_bytes()));
+    let journal_dir =
+        common_dir(top).map(|d| d.join(name)).unwrap_or_else(|| layout.project_root.join(".specdev-migrate"));
+    Ok(Target { root, journal_dir, dir_is_ours: true })
+}
+
+/// The common git folder, found without git: it must be the same for every run, also one with `--no-git`.
+#[expect(clippy::disallowed_methods, reason = "two one-line files of git that say where its folder is")]
+fn common_dir(top: &Path) -> Option<PathBuf> {
+    let dot = top.join(".git");
+    if dot.is_dir() {
+        return Some(dot);
+    }
+    let text = fs::read_to_string(&dot).ok()?;
+    let git_dir = top.join(text.strip_prefix("gitdir:")?.trim());
+    match fs::read_to_string(git_dir.join("commondir")) {
+        Ok(common) => git_dir.join(common.trim()).canonicalize().ok(),
+        Err(_) => git_dir.canonicalize().ok(),
+    }
+}
+
+/// The failure for an interrupted run.
+pub fn interrupted(run: &apply::Interrupted) -> Error {
+    let files = run.files.len();
+    let what = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
+    if run.is_here {
+        let text =
+            format!("an earlier run over {what} was interrupted; nothing else is done before it is settled");
+        return Error::new(Kind::Recovery, text).hint("specdev-migrate recover");
+    }
+    let text = format!("a run in another worktree of this repository was interrupted: {} ({what})", run.root);
+    Error::new(Kind::Recovery, text).hint(format!("specdev-migrate recover '{}'", run.root))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the decisions file is an argument, read once")]
+fn read_decisions(path: &Path) -> Result<Decisions> {
+    let bytes = fs::read(path).map_err(|e| {
+        Error::new(Kind::Usage, format!("cannot read decisions file {}: {e}", path.display()))
+    })?;
+    Decisions::parse(&path.display().to_string(), &bytes)
+}
+
+/// Every `reference` is an existing file below its change.
+fn references(layout: &Layout, decisions: &Decisions) -> Result<()> {
+    for (change, decided) in &decisions.changes {
+        let folder = layout.specdev().join("changes").join(change);
+        for (ticket, t) in &decided.tickets {
+            let below = Path::new(&t.reference);
+            let plain = below.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+            if !plain || t.reference.is_empty() || !folder.join(below).is_file() {
+                let text = format!(
+                    "decisions file: {change} {ticket}: reference {:?} is no file below the change",
+                    t.reference
+                );
+                return Err(Error::new(Kind::Usage, text));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! The upgrade itself: `--dry-run`, `--check`, or the real run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::session::{Session, exit_of, target};
+use super::{Outcome, Surroundings};
+use crate::apply::{self, Disk, FileChange, Unchanged};
+use crate::cli::{Format, Upgrade};
+use crate::error::{Error, Kind, Result};
+use crate::finding::{Code, Finding, Place, Scope};
+use crate::git::FileState;
+use crate::plan::Plan;
+use crate::render::diff::{FileDiff, unified};
+use crate::render::{Ended, Mode, Report, human, json};
+use crate::state::artifact::Artifact;
+use crate::state::layout::Layout;
+use crate::verify::{VerifiedPlan, verify};
+
+/// Upgrade the state.
+pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
+    let mode = match (args.dry_run, args.check) {
+        (true, _) => Mode::DryRun,
+        (_, true) => Mode::Check,
+        _ => Mode::Upgrade,
+    };
+    let session = match Session::open(&args.place, &args.goal)? {
+        Ok(session) => session,
+        Err(findings) => return Ok(refused(args, around, mode, findings)),
+    };
+    let plan = session.plan(args.partial)?;
+    let verified = verify(session.request(args.partial), plan)?;
+    let layout = &session.tree.layout;
+    let patch = if args.dry_run || args.patch.is_some() || args.report.format == Format::Json {
+        patch(layout, verified.plan())
+    } else {
+        Vec::new()
+    };
+    if let Some(path) = &args.patch {
+        write_patch(path, &patch)?;
+    }
+    let guards = guards(&session, verified.plan(), args)?;
+    let stopped = exit_of(&verified.plan().findings);
+    let mut ended = Ended::of(mode, verified.plan());
+    let mut code = stopped;
+    let mut report = verified.plan().clone();
+    match mode {
+        Mode::DryRun => report.findings.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned()),
+        Mode::Check => {
+            report.findings.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned());
+            if code == 0 && verified.plan().is_pending {
+                code = Kind::Pending.exit();
+            }
+        }
+        Mode::Upgrade => {
+            report.findings.extend(guards.iter().cloned());
+            if verified.files().is_empty() {
+                // Nothing to write: guards have nothing to guard.
+                report.findings.retain(|f| !f.code.is_guard());
+            } else if guards.iter().any(|g| g.code.is_guard()) {
+                ended = Ended::Guarded;
+                code = if code == 0 { Kind::Blocked.exit() } else { code };
+            } else if let Some(kind) = write(&session, &verified, around)? {
+                code = kind.exit();
+            }
+        }
+    }
+    let document = Report {
+        mode,
+        ended,
+        plan: &report,
+        layout,
+        facts: session.facts.as_ref(),
+        decisions: &session.decisions,
+        patch: &patch,
+        guards: &guards,
+        code,
+    };
+    let stderr = human::report(&document, args.report.quiet, around.color_err);
+    let stdout = match (args.report.format, mode) {
+        (Format::Json, _) => json::report(&document),
+        (Format::Human, Mode::DryRun) => patch,
+        (Format::Human, _) => Vec::new(),
+    };
+    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
+}
+
+/// Discovery itself was refused.
+fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, findings: Vec<Finding>) -> Outcome {
+    let code = exit_of(&findings);
+    let stderr = human::refusal(&findings, around.color_err).into_bytes();
+    let stdout = match args.report.format {
+        Format::Json => json::refusal(mode, &findings, code),
+        Format::Human => Vec::new(),
+    };
+    Outcome { stdout, stderr, code }
+}
+
+/// The patch of everything the run writes, one `diff --git` per file.
+pub fn patch(layout: &Layout, plan: &Plan) -> Vec<u8> {
+    use rayon::prelude::*;
+    let parts: Vec<Vec<u8>> = plan
+        .files
+        .par_iter()
+        .map(|f| {
+            let path = layout.shown(&f.path);
+            let mode = if f.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
+            unified(&FileDiff { path: &path, old: f.before.as_deref(), new: Some(&f.after), mode })
+        })
+        .collect();
+    parts.concat()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the patch file is an argument, outside the transaction")]
+fn write_patch(path: &Path, patch: &[u8]) -> Result<()> {
+    fs::write(path, patch).map_err(|e| {
+        Error::new(
+            Kind::Failed,
+            format!("cannot write the patch to {}: {e}; nothing was changed", path.display()),
+        )
+    })
+}
+
+/// Carry the plan out. `Some` when somebody asked to stop, and everything is new all the same.
+fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> Result<Option<Kind>> {
+    let layout = &session.tree.layout;
+    let target = target(layout)?;
+    let lock = apply::lock(&target)?;
+    let changes: Vec<FileChange> = verified
+        .files()
+        .iter()
+        .map(|f| FileChange { path: f.path.clone(), before: f.before.clone(), after: Some(f.after.clone()) })
+        .collect();
+    let planned: BTreeSet<&str> = verified.files().iter().map(|f| f.path.as_str()).collect();
+    // What the plan looked at beside the files it writes, for the state and for every change it writes.
+    let is_near = |path: &str| match path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
+        Some((name, _)) => planned.contains(format!("changes/{name}/HISTORY.md").as_str()),
+        None => true,
+    };
+    let also: Vec<Unchanged> = session
+        .tree
+        .files()
+        .filter(|f| !planned.contains(f.path.as_str()) && is_near(&f.path))
+        .map(|f| Unchanged::new(f.path.clone(), Some(&f.bytes)))
+        .collect();
+    let applied = apply::apply(&target, &lock, &changes, &also, &around.stop, &Disk)?;
+    Ok(applied.stopped)
+}
+
+/// Reasons not to write although the plan is good, and notes about files git does not keep.
+fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>> {
+    let mut out = Vec::new();
+    if plan.files.is_empty() {
+        return Ok(out);
+    }
+    runtime(session, plan, &mut out);
+    let (Some(git), Some(facts)) = (&session.git, &session.facts) else { return Ok(out) };
+    if let Some(operation) = facts.survey.operation {
+        let text = format!("a {} is in progress in this worktree", operation.as_str());
+        out.push(
+            Finding::new(Code::OperationInProgress, Scope::Repository, None, text)
+                .next("git status   (finish or abort it, then run again)"),
+        );
+    }
+    let layout = &session.tree.layout;
+    let paths: Vec<String> =
+        plan.files.iter().filter(|f| f.before.is_some()).map(|f| layout.shown(&f.path)).collect();
+    let states = match git.changes(&paths) {
+        Ok(states) => states,
+        Err(fault) => return Err(Error::new(Kind::Blocked, fault.message.clone())),
+    };
+    let of = |wanted: &[FileState]| -> Vec<&String> {
+        states.iter().filter(|(_, s)| wanted.contains(s)).map(|(p, _)| p).collect()
+    };
+    let dirty = of(&[FileState::Changed, FileState::Untracked]);
+    if let Some(first) = dirty.first().filter(|_| !args.allow_dirty) {
+        let text = format!(
+            "{} of the files to write differ from HEAD or are untracked ({}{})",
+            dirty.len(),
+            first,
+            if dirty.len() > 1 { ", …" } else { "" }
+        );
+        out.push(
+            Finding::new(
+                Code::UncommittedChanges,
+                Scope::Repository,
+                Some(Place::file(first.as_str())),
+                text,
+            )
+            .next("git add -A && git commit   (or run with --allow-dirty)"),
+        );
+    }
+    for path in of(&[FileState::Ignored]) {
+        let text = "git ignores this file: it is upgraded, but only this copy's history keeps the old bytes";
+        out.push(Finding::new(
+            Code::NotUnderVersionControl,
+            Scope::Repository,
+            Some(Place::file(path.as_str())),
+            text,
+        ));
+    }
+    Ok(out)
+}
+
+/// What the installed workflow says.
+fn runtime(session: &Session, plan: &Plan, out: &mut Vec<Finding>) {
+    let tree = &session.tree;
+    let major = tree
+        .installed
+        .as_deref()
+        .and_then(|v| v.trim_start_matches('v').split('.').next()?.parse::<u64>().ok());
+    let writes_new_plan =
+        plan.artifacts.iter().any(|a| a.artifact == Artifact::GoalPlan && a.to >= 8 && a.from < 8);
+    if let Some(major) = major.filter(|m| *m < 2 && !session.names_release && writes_new_plan) {
+        let version = tree.installed.as_deref().unwrap_or_default();
+        let text = format!(
+            "install.json says version {version}; a workflow of version {major} cannot read goal-plan 8"
+        );
+        out.push(
+            Finding::new(Code::ReaderTooOld, Scope::Repository, None, text)
+                .next("specdev-migrate --to 0.7.3   (what that workflow reads)")
+                .next("specdev-migrate --to 2.0.6   (upgrade the workflow as well)"),
+        );
+    }
+    if tree.migration_pending {
+        let text = "the workflow's own migration is pending (migration.json); the old state lies in back/state/specdev";
+        let root = tree.layout.shown("").trim_end_matches("/specdev/").to_string();
+        out.push(
+            Finding::new(Code::PendingRuntimeMigration, Scope::Repository, None, text)
+                .next(format!(
+                    "specdev-migrate --dry-run --state '{root}/back/state'   (preview the old state)"
+                ))
+                .next("finish the workflow's migration, then run again"),
+        );
+    }
+}

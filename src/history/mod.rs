@@ -1,0 +1,84 @@
+//! The sections `## Migration History` (contract.md §4): old bytes, findable in the repository.
+//!
+//! Per run a section holds one run line and the entries the run added. [`entry`] and [`run`] are the
+//! two kinds of lines, [`section`] finds them in a host file, [`write`] makes them for a plan and
+//! [`rebuild`] gets old bytes back from new files and history alone.
+
+pub mod entry;
+pub mod rebuild;
+pub mod run;
+pub mod section;
+pub mod write;
+
+use sha2::{Digest, Sha256};
+
+/// The title of the section, at level 2.
+pub const TITLE: &str = "Migration History";
+
+/// SHA-256 of the bytes, as lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// SHA-256 that does not depend on how git checks a file out: CRLF counts as LF when the file has no
+/// other CR.
+pub fn portable_sha256(bytes: &[u8]) -> String {
+    let lf = to_lf(bytes);
+    if lf.contains(&b'\r') { sha256(bytes) } else { sha256(&lf) }
+}
+
+/// The first 12 hex digits of a SHA-256.
+pub fn short_sha256(bytes: &[u8]) -> String {
+    let mut text = sha256(bytes);
+    text.truncate(12);
+    text
+}
+
+/// Every CRLF as LF; other CRs stay.
+pub fn to_lf(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for (i, b) in bytes.iter().enumerate() {
+        if !(*b == b'\r' && bytes.get(i + 1) == Some(&b'\n')) {
+            out.push(*b);
+        }
+    }
+    out
+}
+
+/// Every LF as CRLF.
+pub fn to_crlf(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 32);
+    for b in bytes {
+        if *b == b'\n' {
+            out.push(b'\r');
+        }
+        out.push(*b);
+    }
+    out
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
+        let _ = write!(out, "{b:02x}");
+        out
+    })
+}
+
+/// JSON for an HTML comment: one line that cannot end the comment.
+fn comment_json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default().replace('>', "\\u003e")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends() {
+        assert_eq!(to_lf(b"a\r\nb\rc\n\r"), b"a\nb\rc\n\r");
+        assert_eq!(to_crlf(b"a\nb\n"), b"a\r\nb\r\n");
+        assert_eq!(portable_sha256(b"a\r\nb\n"), sha256(b"a\nb\n"));
+        assert_eq!(portable_sha256(b"a\r\nb\rc"), sha256(b"a\r\nb\rc"));
+    }
+}

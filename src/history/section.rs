@@ -1,0 +1,139 @@
+//! Finding run lines and entries in a host file.
+
+use std::ops::Range;
+
+use super::TITLE;
+use super::entry::{Damage, Meta};
+use super::run::Run;
+use crate::doc::markdown::{Outline, Section};
+use crate::doc::yaml::Frontmatter;
+use crate::doc::{Fault, contains};
+
+/// The history section of a host file.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The section, when the host has one.
+    pub section: Option<Section>,
+    /// Its run lines, in order.
+    pub runs: Vec<Found<Run>>,
+    /// Its entries, in order.
+    pub entries: Vec<FoundEntry>,
+}
+
+/// A line of ours and where it stands.
+#[derive(Debug, Clone)]
+pub struct Found<T> {
+    /// What it says.
+    pub value: T,
+    /// Its bytes in the host, line end included.
+    pub line: Range<usize>,
+}
+
+/// An entry and where it stands.
+#[derive(Debug, Clone)]
+pub struct FoundEntry {
+    /// What it says.
+    pub meta: Meta,
+    /// From its heading (or its comment) to the end of its fence.
+    pub range: Range<usize>,
+    /// The content of its fence.
+    pub content: Option<Range<usize>>,
+}
+
+const RUN: &[u8] = b"<!-- specdev-run ";
+const ENTRY: &[u8] = b"<!-- specdev-history ";
+const END: &[u8] = b" -->";
+
+impl History {
+    /// Read the history of a host; a host without the section has none.
+    pub fn read(bytes: &[u8]) -> Result<History, Fault> {
+        let mut history = History::default();
+        if !contains(bytes, TITLE.as_bytes()) {
+            return Ok(history);
+        }
+        let from = body_start(bytes);
+        let outline = Outline::read(bytes, from);
+        let Some(section) = outline.section(2, TITLE)? else { return Ok(history) };
+        let fences = outline.fences(&section.body);
+        let headings: Vec<_> =
+            outline.headings.iter().filter(|h| section.body.contains(&h.range.start)).collect();
+        let mut at = section.body.start;
+        while at < section.body.end {
+            if let Some(fence) = fences.iter().find(|f| f.range.contains(&at)) {
+                at = fence.range.end.max(at + 1);
+                continue;
+            }
+            let end = line_end(bytes, at, section.body.end);
+            let line = trimmed(&bytes[at..end]);
+            if let Some(run) = json_of::<Run>(line, RUN) {
+                history.runs.push(Found { value: run, line: at..end });
+            } else if let Some(meta) = json_of::<Meta>(line, ENTRY) {
+                let next = |b: usize| bytes[end..b].iter().all(u8::is_ascii_whitespace);
+                let fence = fences.iter().find(|f| f.range.start >= end).filter(|f| next(f.range.start));
+                // The heading directly above belongs to the entry.
+                let start = headings
+                    .iter()
+                    .rev()
+                    .find(|h| h.range.end <= at && h.level == 3)
+                    .filter(|h| bytes[h.range.end..at].iter().all(u8::is_ascii_whitespace))
+                    .map_or(at, |h| h.range.start);
+                let range = start..fence.map_or(end, |f| f.range.end);
+                history.entries.push(FoundEntry { meta, range, content: fence.map(|f| f.content.clone()) });
+            }
+            at = end;
+        }
+        history.section = Some(section);
+        Ok(history)
+    }
+
+    /// The entry with this id.
+    pub fn entry(&self, id: &str) -> Option<&FoundEntry> {
+        self.entries.iter().find(|e| e.meta.id == id)
+    }
+
+    /// The highest sequence number in this host.
+    pub fn last_seq(&self) -> u64 {
+        self.runs.iter().map(|r| r.value.seq).max().unwrap_or(0)
+    }
+
+    /// The host's bytes without its run lines, as digests of a host are taken.
+    pub fn without_runs(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for run in &self.runs {
+            out.extend_from_slice(&bytes[at..run.line.start]);
+            at = run.line.end;
+        }
+        out.extend_from_slice(&bytes[at..]);
+        out
+    }
+}
+
+impl FoundEntry {
+    /// The old bytes.
+    pub fn bytes(&self, host: &[u8]) -> Result<Vec<u8>, Damage> {
+        self.meta.decode(&host[self.content.clone().ok_or(Damage::Missing)?])
+    }
+}
+
+/// Where the Markdown of a file begins: after a header or a BOM.
+pub fn body_start(bytes: &[u8]) -> usize {
+    match Frontmatter::parse(bytes) {
+        Ok(header) => header.range.end,
+        Err(_) if bytes.starts_with(crate::doc::BOM) => crate::doc::BOM.len(),
+        Err(_) => 0,
+    }
+}
+
+fn json_of<T: serde::de::DeserializeOwned>(line: &[u8], prefix: &[u8]) -> Option<T> {
+    serde_json::from_slice(line.strip_prefix(prefix)?.strip_suffix(END)?).ok()
+}
+
+fn line_end(bytes: &[u8], at: usize, limit: usize) -> usize {
+    bytes[at..limit].iter().position(|b| *b == b'\n').map_or(limit, |n| at + n + 1)
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

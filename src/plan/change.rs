@@ -1,0 +1,303 @@
+//! One change: its goal plan, its records, its status, and the files they make.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::goal_plan::{self, GoalPlan};
+use super::index::AUTHORITY;
+use super::json_chain::{Chain, open, text};
+use super::records::{self, RecordsPlan};
+use super::{ArtifactPlan, Shared, placed};
+use crate::account::{Fate, Location};
+use crate::doc::json::Op;
+use crate::doc::pointer::Pointer;
+use crate::doc::position;
+use crate::error::Result;
+use crate::finding::{Code, Finding, Place, Scope};
+use crate::history::section::History;
+use crate::history::write::{FileBytes, Unit};
+use crate::migrations::lead;
+use crate::schema;
+use crate::state::artifact::Artifact;
+use crate::state::change::{Change, is_change_name};
+use crate::state::index::VALUES;
+use crate::step::{Cx, PastRecord};
+
+const ARTIFACT: Artifact = Artifact::ChangeStatus;
+
+/// What is planned for one change.
+#[derive(Default)]
+pub(super) struct ChangePlan {
+    pub(super) name: String,
+    pub(super) findings: Vec<Finding>,
+    pub(super) usage: Vec<String>,
+    pub(super) artifacts: Vec<ArtifactPlan>,
+    pub(super) unit: Option<Unit>,
+    pub(super) account: Vec<(Location, Fate)>,
+    pub(super) kept: usize,
+    /// The change-status as it will be.
+    pub(super) status: Option<Value>,
+    /// Index values that went into it.
+    pub(super) taken: BTreeSet<&'static str>,
+    /// Version of the change-status on disk.
+    pub(super) version: Option<u64>,
+    /// Whether the change needs something, also when it is stopped.
+    pub(super) is_pending: bool,
+    /// Highest run number in the change's hosts.
+    pub(super) last_seq: u64,
+}
+
+/// Plan one change.
+pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
+    let request = shared.request;
+    let scope = Scope::Change(change.name.clone());
+    let mut out = ChangePlan { name: change.name.clone(), ..ChangePlan::default() };
+    index_faults(shared, change, &mut out);
+    let past = history(shared, change, &mut out);
+    let mut chain = match open(request.tree, &change.status, ARTIFACT, &scope) {
+        Ok(chain) => chain,
+        Err(finding) => {
+            out.findings.push(*finding);
+            out.is_pending = true;
+            return Ok(out);
+        }
+    };
+    out.version = Some(chain.from);
+    if !has_own_name(shared, change, &chain, &mut out) {
+        out.is_pending = true;
+        return Ok(out);
+    }
+    let plan_bytes = change.plan.as_ref().map(|f| f.bytes.as_slice()).unwrap_or_default();
+    let plan_path = change.path("goal-plan.md");
+    let entry_id = |pointer: &str| entry_id(&plan_path, pointer, plan_bytes);
+    let settled = BTreeMap::new();
+    let cx = Cx {
+        release: request.release,
+        limits: shared.limits,
+        decisions: request.decisions,
+        change: Some(change),
+        lead: lead::find(change, request.decisions),
+        entry: shared.index.entry(&change.name),
+        entry_id: &entry_id,
+        settled: &settled,
+        archived: &request.tree.archived,
+    };
+    let goal = match &change.plan {
+        Some(file) => goal_plan::plan(request.tree, file, &cx, &scope, &change.name)?,
+        None => GoalPlan::default(),
+    };
+    let execution = text(&goal.value, "ticket_execution").map(str::to_string);
+    let mut records = records::plan(shared, change, &cx, &past, chain.from, execution)?;
+    if records.clears_worktrees {
+        let empty = Op::Replace { at: Pointer::new(["worktrees"]), value: Value::Array(Vec::new()) };
+        chain.edit(&[empty], &records.bookings)?;
+        chain.steps.push(records.step);
+    }
+    let target = request.release.target(ARTIFACT).unwrap_or(0);
+    chain.run(&cx, target, true)?;
+    chain.check_unnumbered();
+    take_from_index(&cx, &chain, &mut out);
+    out.status = Some(chain.doc.value().clone());
+    finish(shared, change, chain, goal, &mut records, &mut out);
+    Ok(out)
+}
+
+/// Put the parts together: files, entries, findings.
+fn finish(
+    shared: &Shared<'_>,
+    change: &Change,
+    chain: Chain<'_>,
+    goal: GoalPlan,
+    records: &mut RecordsPlan,
+    out: &mut ChangePlan,
+) {
+    let host = change.path("HISTORY.md");
+    out.artifacts.push(chain.artifact(Some(&change.name)));
+    if let Some(file) = change.plan.as_ref().filter(|_| goal.from > 0) {
+        out.artifacts.push(ArtifactPlan {
+            file: file.path.clone(),
+            artifact: Artifact::GoalPlan,
+            from: goal.from,
+            to: goal.to,
+            steps: goal.steps.clone(),
+            change: Some(change.name.clone()),
+        });
+    }
+    let mut unit = Unit { host: host.clone(), ..Unit::default() };
+    if chain.is_changed() {
+        let file =
+            FileBytes { before: Some(change.status.file.bytes.clone()), after: chain.doc.bytes().to_vec() };
+        unit.files.insert(change.status.file.path.clone(), file);
+        unit.entries.push((host.clone(), chain.entry()));
+        out.account.extend(chain.account.changes());
+        out.kept += chain.account.kept();
+    }
+    if let (Some(file), Some(after)) = (&change.plan, goal.after) {
+        unit.files.insert(file.path.clone(), FileBytes { before: Some(file.bytes.clone()), after });
+        unit.entries.extend(goal.entries.into_iter().map(|e| (host.clone(), e)));
+        out.account.extend(goal.account);
+        out.kept += goal.kept;
+    }
+    unit.files.append(&mut records.files);
+    unit.entries.append(&mut records.entries);
+    // Sources by path, entries by offset.
+    unit.entries
+        .sort_by(|(_, a), (_, b)| (&a.meta.source, a.meta.range).cmp(&(&b.meta.source, b.meta.range)));
+    let hosts = change.history.iter().chain(change.evidence.values());
+    unit.hosts = hosts.map(|f| (f.path.clone(), f.bytes.clone())).collect();
+    out.findings.extend(chain.findings);
+    out.findings.extend(goal.findings);
+    out.findings.append(&mut records.findings);
+    out.usage.append(&mut records.usage);
+    out.is_pending |= !unit.files.is_empty() || out.findings.iter().any(Finding::stops);
+    if unit.files.is_empty() {
+        return;
+    }
+    out.findings.append(&mut records.inventory);
+    if shared.has_index && !is_indexed(shared, &change.name) {
+        let place = Place::file(shared.request.tree.layout.shown(&change.status.file.path));
+        let text = "the index does not list this change; it is upgraded all the same";
+        let scope = Scope::Change(change.name.clone());
+        out.findings.push(Finding::new(Code::UnindexedChange, scope, Some(place), text));
+    }
+    out.unit = Some(unit);
+}
+
+fn is_indexed(shared: &Shared<'_>, name: &str) -> bool {
+    shared.index.entry(name).is_some() || shared.index.archived.iter().any(|n| n == name)
+}
+
+/// What the index contradicts itself about concerns this change alone.
+fn index_faults(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) {
+    let Some(file) = &shared.request.tree.index else { return };
+    let Ok(doc) = &file.doc else { return };
+    // A version 5 index that contradicts itself about a change is not read for values.
+    let version = doc.value().get("schema_version").and_then(Value::as_u64);
+    if version.is_none_or(|v| v >= AUTHORITY) {
+        return;
+    }
+    for fault in shared.index.faults.iter().filter(|f| f.change.as_deref() == Some(change.name.as_str())) {
+        let at = doc.find(&fault.pointer).map(|n| position(&file.file.bytes, n.range.start));
+        let place = Place {
+            file: shared.request.tree.layout.shown("status.json"),
+            line: at.map(|(line, _)| line),
+            column: at.map(|(_, column)| column),
+            pointer: Some(fault.pointer.to_string()),
+        };
+        let scope = Scope::Change(change.name.clone());
+        out.findings.push(
+            Finding::new(fault.code, scope, Some(place), fault.message.clone())
+                .next("edit status.json so that the change is listed once, then run again"),
+        );
+    }
+}
+
+/// Records and run numbers that earlier runs left in the change's hosts.
+fn history(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) -> Vec<PastRecord> {
+    let mut past = Vec::new();
+    for file in change.history.iter().chain(change.evidence.values()) {
+        let history = match History::read(&file.bytes) {
+            Ok(history) => history,
+            Err(fault) => {
+                let (line, column) = position(&file.bytes, fault.offset);
+                let place = Place {
+                    file: shared.request.tree.layout.shown(&file.path),
+                    line: Some(line),
+                    column: Some(column),
+                    pointer: None,
+                };
+                let scope = Scope::Change(change.name.clone());
+                out.findings.push(Finding::new(fault.code, scope, Some(place), fault.message));
+                continue;
+            }
+        };
+        out.last_seq = out.last_seq.max(history.last_seq());
+        for entry in &history.entries {
+            let is_record = entry.meta.pointer.starts_with("/worktrees/") || entry.meta.pointer == "record";
+            if let Some(value) = Some(entry).filter(|_| is_record).and_then(|e| e.bytes(&file.bytes).ok()) {
+                let branch_tip = entry.meta.decision.as_ref().and_then(|d| d.branch_tip.clone());
+                past.extend(records::past_value(&value).map(|value| PastRecord { value, branch_tip }));
+            }
+        }
+    }
+    past
+}
+
+/// The `change` field is the folder's name.
+fn has_own_name(shared: &Shared<'_>, change: &Change, chain: &Chain<'_>, out: &mut ChangePlan) -> bool {
+    let at = Pointer::new(["change"]);
+    let Some(name) = chain.doc.value().get("change").and_then(Value::as_str) else { return true };
+    if name == change.name {
+        return true;
+    }
+    let (code, message) = if is_change_name(name) {
+        (Code::ChangeNameMismatch, format!("`change` is {name:?}, but the folder is {}", change.name))
+    } else {
+        let rule = "YYYY-MM-DD-topic, lower-case words joined by dashes";
+        (Code::InvalidChangeName, format!("`change` {name:?} is no change name ({rule})"))
+    };
+    let raised = crate::step::Raised {
+        code,
+        pointer: Some(at),
+        message,
+        next: vec![format!("set `change` to {:?}, or rename the folder, then run again", change.name)],
+        change: None,
+        owners: Vec::new(),
+        file: None,
+    };
+    let locate = |p: &Pointer| chain.doc.find(p).map(|n| n.range.start);
+    let scope = Scope::Change(change.name.clone());
+    let bytes = &change.status.file.bytes;
+    out.findings.push(placed(shared.request.tree, &raised, &change.status.file.path, &scope, locate, bytes));
+    false
+}
+
+/// Which values of the index went into the change-status.
+fn take_from_index(cx: &Cx<'_>, chain: &Chain<'_>, out: &mut ChangePlan) {
+    let (Some(entry), Some(change)) = (cx.entry, cx.change) else { return };
+    let old = change.status_doc().map(|d| d.value().clone()).unwrap_or_default();
+    let is_empty =
+        |v: Option<&Value>| v.is_none_or(|v| v.is_null() || v.as_array().is_some_and(Vec::is_empty));
+    let offered = [entry.current_work.is_some(), !entry.works_run.is_empty(), !entry.claims.is_empty()];
+    for (member, offered) in VALUES.into_iter().zip(offered) {
+        // A version that is the authority itself takes only what it leaves empty.
+        let same = chain.from < AUTHORITY
+            && member == "current_work"
+            && old.get(member) == entry.current_work.as_ref().map(|(v, _)| v);
+        if offered && (is_empty(old.get(member)) || same) {
+            out.taken.insert(member);
+        }
+    }
+}
+
+/// The id that a history entry of the goal plan will have.
+fn entry_id(path: &str, pointer: &str, bytes: &[u8]) -> String {
+    let end = crate::doc::yaml::Frontmatter::parse(bytes).map_or(bytes.len(), |h| h.range.end);
+    crate::history::entry::id(path, pointer, &bytes[..end])
+}
+
+/// Whether values of these artifacts satisfy their schemas; used for what is written anew.
+pub(super) fn schema_findings(
+    shared: &Shared<'_>,
+    artifact: Artifact,
+    value: &Value,
+    file: &str,
+    scope: &Scope,
+) -> Vec<Finding> {
+    schema::check(artifact, 1, value)
+        .into_iter()
+        .map(|v| {
+            let place = Place {
+                pointer: Some(v.pointer.clone()),
+                ..Place::file(shared.request.tree.layout.shown(file))
+            };
+            Finding::new(
+                Code::SchemaViolation,
+                scope.clone(),
+                Some(place),
+                format!("{artifact} version 1: {}", v.message),
+            )
+        })
+        .collect()
+}

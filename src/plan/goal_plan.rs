@@ -1,0 +1,196 @@
+//! Running the steps of a goal plan: header by header operations, body by sections.
+
+use serde_json::Value;
+
+use super::json_chain::version_of;
+use super::placed;
+use crate::account::{Account, Fate, Location, value_leaves};
+use crate::doc::edit::Edits;
+use crate::doc::markdown::Outline;
+use crate::doc::pointer::Pointer;
+use crate::doc::position;
+use crate::doc::yaml::Frontmatter;
+use crate::error::{Error, Result};
+use crate::finding::{Code, Finding, Place, Scope};
+use crate::history::entry::Entry;
+use crate::migrations;
+use crate::schema;
+use crate::state::artifact::Artifact;
+use crate::state::change::SourceFile;
+use crate::state::tree::Tree;
+use crate::step::{Cx, PlanDraft, Run};
+
+const ARTIFACT: Artifact = Artifact::GoalPlan;
+
+/// What is planned for a goal plan.
+#[derive(Default)]
+pub(super) struct GoalPlan {
+    pub(super) findings: Vec<Finding>,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) steps: Vec<&'static str>,
+    /// The header's value as it will be.
+    pub(super) value: Value,
+    /// The new bytes, when anything changed.
+    pub(super) after: Option<Vec<u8>>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) account: Vec<(Location, Fate)>,
+    pub(super) kept: usize,
+}
+
+/// Plan a goal plan for the release in `cx`.
+pub(super) fn plan(
+    tree: &Tree,
+    file: &SourceFile,
+    cx: &Cx<'_>,
+    scope: &Scope,
+    change: &str,
+) -> Result<GoalPlan> {
+    let mut out = GoalPlan::default();
+    let shown = tree.layout.shown(&file.path);
+    let fault = |code, offset: usize, pointer: Option<String>, text: String| {
+        let (line, column) = position(&file.bytes, offset);
+        let place = Place { file: shown.clone(), line: Some(line), column: Some(column), pointer };
+        Finding::new(code, scope.clone(), Some(place), text)
+    };
+    let original = match Frontmatter::parse(&file.bytes) {
+        Ok(header) => header,
+        Err(f) => {
+            out.findings.push(fault(f.code, f.offset, f.pointer, f.message));
+            return Ok(out);
+        }
+    };
+    let entry = original.entry("schema_version");
+    let offset = entry.map_or(original.inner.start, |e| e.value_range.start);
+    match version_of(ARTIFACT, entry.map(|e| e.text.as_str())) {
+        Ok(version) => (out.from, out.to) = (version, version),
+        Err((code, text)) => {
+            out.findings.push(fault(code, offset, Some("/schema_version".into()), text));
+            return Ok(out);
+        }
+    }
+    if let Some(name) = original.entry("change").filter(|e| e.value.as_str().is_some_and(|n| n != change)) {
+        let text = format!("`change` is {}, but the folder is {change}", name.value);
+        out.findings.push(fault(
+            Code::ChangeNameMismatch,
+            name.value_range.start,
+            Some("/change".into()),
+            text,
+        ));
+        return Ok(out);
+    }
+    let target = cx.release.target(ARTIFACT).unwrap_or(0);
+    let mut account = Account::open(&file.path, &value_leaves(original.value()));
+    let mut bytes = file.bytes.clone();
+    let mut header = original.clone();
+    for step in migrations::steps(ARTIFACT) {
+        let Run::Plan(draft_of) = step.run else { continue };
+        let applies = step.to.is_none_or(|to| to <= target && to > out.to) && step.from.contains(&out.to);
+        if !applies {
+            continue;
+        }
+        let outline = Outline::read(&bytes, header.range.end);
+        let mut draft = PlanDraft {
+            cx,
+            bytes: &bytes,
+            header: &header,
+            outline: &outline,
+            file: &file.path,
+            version_on_disk: out.from,
+            ops: Vec::new(),
+            moved: Vec::new(),
+            appended: None,
+            notes: Default::default(),
+        };
+        draft_of(&mut draft);
+        let locate = |p: &Pointer| {
+            let origin = account.origin(p).unwrap_or_else(|| p.clone());
+            original.entry(origin.tokens().first()?).map(|e| e.value_range.start)
+        };
+        let raised: Vec<Finding> = draft
+            .notes
+            .raised
+            .iter()
+            .map(|r| placed(tree, r, &file.path, scope, locate, &file.bytes))
+            .collect();
+        let stops = raised.iter().any(Finding::stops);
+        out.findings.extend(raised);
+        if stops {
+            return Ok(out);
+        }
+        let (ops, moved, appended, bookings) = (draft.ops, draft.moved, draft.appended, draft.notes.bookings);
+        let mut edits = match header.edit(&ops) {
+            Ok(edits) => edits,
+            Err(f) => {
+                let text = format!("cannot be edited exactly: {}", f.message);
+                out.findings.push(fault(f.code, f.offset.min(file.bytes.len()), f.pointer, text));
+                return Ok(out);
+            }
+        };
+        for (title, range) in &moved {
+            let internal = |e: &dyn std::fmt::Display| Error::internal(format!("{}: {e}", file.path));
+            edits.replace(range.clone(), Vec::new()).map_err(|e| internal(&e))?;
+            // The body has not been touched by earlier steps, only the header has grown or shrunk.
+            let on_disk = |at: usize| at + original.range.end - header.range.end;
+            let range = (on_disk(range.start), on_disk(range.end));
+            let name = format!("goal-plan section \"{title}\"");
+            out.entries.push(Entry::new(
+                name,
+                &[step.name],
+                &file.path,
+                &format!("section:{title}"),
+                &file.bytes,
+                range,
+            ));
+        }
+        bytes = edits.apply(&bytes);
+        if let Some(block) = appended {
+            match append(&bytes, &block) {
+                Ok(new) => bytes = new,
+                Err(f) => {
+                    out.findings.push(fault(f.code, file.bytes.len(), None, f.message));
+                    return Ok(out);
+                }
+            }
+        }
+        let next = Frontmatter::parse(&bytes)
+            .map_err(|f| Error::internal(format!("{}: {}", file.path, f.message)))?;
+        account
+            .book(&value_leaves(header.value()), &value_leaves(next.value()), &bookings)
+            .map_err(|e| Error::internal(format!("{}: {e}", file.path)))?;
+        header = next;
+        out.steps.push(step.name);
+        if let Some(to) = step.to {
+            out.to = to;
+            for violation in schema::check(ARTIFACT, to, header.value()) {
+                let at = Pointer::parse(&violation.pointer).unwrap_or_default();
+                let origin = account.origin(&at).unwrap_or(at);
+                let entry = origin.tokens().first().and_then(|k| original.entry(k));
+                let offset = entry.map_or(original.inner.start, |e| e.value_range.start);
+                let text = format!("version {to}: {}", violation.message);
+                out.findings.push(fault(Code::SchemaViolation, offset, Some(violation.pointer), text));
+            }
+            if out.findings.iter().any(Finding::stops) {
+                return Ok(out);
+            }
+        }
+    }
+    out.value = header.value().clone();
+    if bytes != file.bytes {
+        let title = format!("goal-plan v{} → v{}", out.from, out.to);
+        let range = (0, original.range.end);
+        out.entries.insert(0, Entry::new(title, &out.steps, &file.path, "frontmatter", &file.bytes, range));
+        out.after = Some(bytes);
+        out.account = account.changes();
+        out.kept = account.kept();
+    }
+    Ok(out)
+}
+
+fn append(bytes: &[u8], block: &str) -> std::result::Result<Vec<u8>, crate::doc::Fault> {
+    let from = crate::history::section::body_start(bytes);
+    let (at, text) = Outline::read(bytes, from).append(bytes, block)?;
+    let mut edits = Edits::new();
+    edits.insert(at, text).map_err(|e| crate::doc::Fault::new(Code::AmbiguousSection, at, e.to_string()))?;
+    Ok(edits.apply(bytes))
+}

@@ -1,0 +1,314 @@
+//! From a tree, git facts and decisions to the files a run would write. Pure.
+//!
+//! The engine runs the registry's steps artifact by artifact, books every value, checks every
+//! intermediate result against its schema and collects all findings; it never names a step.
+
+mod change;
+mod goal_plan;
+mod index;
+mod json_chain;
+mod records;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::account::{Fate, Location};
+use crate::decisions::Decisions;
+use crate::doc::position;
+use crate::error::{Error, Kind, Result};
+use crate::facts::Facts;
+use crate::finding::{Code, Finding, Place, Scope};
+use crate::history::write::{FileBytes, HostFault, Unit, write};
+use crate::state::artifact::Artifact;
+use crate::state::change::Change;
+use crate::state::index::Index;
+use crate::state::record::Records;
+use crate::state::tree::Tree;
+use crate::step::{Limits, Raised, Release};
+
+use change::ChangePlan;
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The state.
+    pub tree: &'a Tree,
+    /// The goal.
+    pub release: &'static Release,
+    /// The owner's answers.
+    pub decisions: &'a Decisions,
+    /// Whether clean changes go ahead of blocked ones.
+    pub partial: bool,
+    /// What git shows; `None` without a repository.
+    pub facts: Option<&'a Facts>,
+}
+
+/// What a run would do, and what it found.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The goal.
+    pub release: &'static Release,
+    /// Whether clean changes go ahead of blocked ones.
+    pub partial: bool,
+    /// Every artifact with its version on disk and the steps it needs.
+    pub artifacts: Vec<ArtifactPlan>,
+    /// The files to write, sorted by path; empty when something stops the run.
+    pub files: Vec<PlannedFile>,
+    /// Everything found, sorted.
+    pub findings: Vec<Finding>,
+    /// What became of every value that did not simply stay.
+    pub account: Vec<(Location, Fate)>,
+    /// How many values were kept as and where they were.
+    pub kept: usize,
+    /// Whether the state needs something, also when it is stopped.
+    pub is_pending: bool,
+    /// Changes that stay as they are for a fault of their own.
+    pub stopped: BTreeSet<String>,
+}
+
+/// One artifact and the steps it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactPlan {
+    /// Path below `specdev/`.
+    pub file: String,
+    /// What it is.
+    pub artifact: Artifact,
+    /// Its version on disk.
+    pub from: u64,
+    /// Its version after the run.
+    pub to: u64,
+    /// The steps that change it.
+    pub steps: Vec<&'static str>,
+    /// The change it belongs to.
+    pub change: Option<String>,
+}
+
+/// A file the run writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Path below `specdev/`.
+    pub path: String,
+    /// The bytes on disk; `None`: created.
+    pub before: Option<Vec<u8>>,
+    /// The bytes it will have.
+    pub after: Vec<u8>,
+    /// Permission bits on disk.
+    pub mode: u32,
+}
+
+impl Plan {
+    /// Whether findings keep the whole run, or with `--partial` a part of it, from being written.
+    pub fn is_stopped(&self) -> bool {
+        self.findings.iter().any(Finding::stops)
+    }
+}
+
+/// What all parts of a plan share.
+pub(crate) struct Shared<'a> {
+    request: Request<'a>,
+    index: Index,
+    has_index: bool,
+    limits: Limits,
+    default_branch: Option<String>,
+}
+
+/// Make the plan. Fails for faults of the decisions file and for broken promises of the tool itself.
+pub fn plan(request: Request<'_>) -> Result<Plan> {
+    let tree = request.tree;
+    let mut findings = tree.findings.clone();
+    let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok()).map(|d| d.value().clone());
+    let config = config.unwrap_or_default();
+    let index_doc = tree.index.as_ref().and_then(|f| f.doc.as_ref().ok());
+    let shared = Shared {
+        request,
+        index: index_doc.map(|d| Index::read(d.value())).unwrap_or_default(),
+        has_index: tree.index.is_some(),
+        limits: limits(&config),
+        default_branch: config.pointer("/git/default_branch").and_then(Value::as_str).map(str::to_string),
+    };
+    let changes: Vec<&Change> = tree.changes.values().collect();
+    let changes: Vec<ChangePlan> =
+        changes.into_par_iter().map(|c| change::plan(&shared, c)).collect::<Result<Vec<_>>>()?;
+    let config = json_chain::config(&shared)?;
+    let index = index::plan(&shared, &changes)?;
+    let mut usage = Vec::new();
+    for change in &changes {
+        findings.extend(change.findings.iter().cloned());
+        usage.extend(change.usage.iter().cloned());
+    }
+    if !usage.is_empty() {
+        return Err(Error::new(Kind::Usage, format!("decisions file: {}", usage.join("; ")))
+            .hint("specdev-migrate decisions > decisions.yaml"));
+    }
+    let state = [config, index];
+    state.iter().for_each(|s| findings.extend(s.findings.iter().cloned()));
+    if !tree.archived.is_empty() {
+        let place = Place::file(tree.layout.shown("archive"));
+        let text = format!("{} archived changes are sealed and stay as they are", tree.archived.len());
+        findings.push(Finding::new(Code::SealedArchive, Scope::Repository, Some(place), text));
+    }
+    assemble(&shared, state, changes, findings)
+}
+
+fn assemble(
+    shared: &Shared<'_>,
+    state: [json_chain::StatePlan; 2],
+    changes: Vec<ChangePlan>,
+    findings: Vec<Finding>,
+) -> Result<Plan> {
+    let request = shared.request;
+    let mut artifacts: Vec<ArtifactPlan> = state.iter().flat_map(|s| s.artifact.clone()).collect();
+    artifacts.extend(changes.iter().flat_map(|c| c.artifacts.iter().cloned()));
+    artifacts.sort_by(|a, b| a.file.cmp(&b.file));
+    let stopped: BTreeSet<String> = findings
+        .iter()
+        .filter(|f| f.stops())
+        .filter_map(|f| match &f.scope {
+            Scope::Change(name) => Some(name.clone()),
+            Scope::Repository => None,
+        })
+        .collect();
+    let is_pending = state.iter().any(|s| s.file.is_some()) || changes.iter().any(|c| c.is_pending);
+    let mut plan = Plan {
+        release: request.release,
+        partial: request.partial,
+        artifacts,
+        files: Vec::new(),
+        findings,
+        account: Vec::new(),
+        kept: 0,
+        is_pending,
+        stopped,
+    };
+    let stops_all =
+        plan.findings.iter().any(|f| f.stops() && (!request.partial || f.scope == Scope::Repository));
+    if !stops_all {
+        let mut units = Vec::new();
+        let mut state_unit = Unit { host: "HISTORY.md".into(), ..Unit::default() };
+        for part in state {
+            if let Some((path, file, entry)) = part.file {
+                state_unit.files.insert(path, file);
+                state_unit.entries.push(("HISTORY.md".into(), entry));
+                plan.account.extend(part.account);
+                plan.kept += part.kept;
+            }
+        }
+        let rewrites_index = state_unit.files.contains_key("status.json");
+        if !state_unit.files.is_empty() {
+            state_unit.hosts.extend(request.tree.history.iter().map(|f| (f.path.clone(), f.bytes.clone())));
+            units.push(state_unit);
+        }
+        let mut seq = last_seq(request.tree.history.as_ref().map(|f| f.bytes.as_slice()));
+        for change in changes {
+            seq = seq.max(change.last_seq);
+            if let Some(unit) = change.unit.filter(|_| !plan.stopped.contains(&change.name)) {
+                units.push(unit);
+                plan.account.extend(change.account);
+                plan.kept += change.kept;
+            }
+        }
+        match write(&mut units, seq + 1, request.release.name, rewrites_index) {
+            Ok(()) => plan.files = files_of(request.tree, units),
+            Err(fault) => {
+                let finding = host_finding(request.tree, &fault);
+                if let Scope::Change(name) = &finding.scope {
+                    plan.stopped.insert(name.clone());
+                }
+                plan.findings.push(finding);
+            }
+        }
+    }
+    if plan.files.is_empty() && !plan.is_pending && !plan.is_stopped() {
+        let text = format!("everything is at or above release {}", request.release.name);
+        plan.findings.push(Finding::new(Code::AlreadyCurrent, Scope::Repository, None, text));
+    }
+    sort(&mut plan.findings);
+    Ok(plan)
+}
+
+fn last_seq(host: Option<&[u8]>) -> u64 {
+    host.and_then(|b| crate::history::section::History::read(b).ok()).map_or(0, |h| h.last_seq())
+}
+
+fn files_of(tree: &Tree, units: Vec<Unit>) -> Vec<PlannedFile> {
+    let mut files: BTreeMap<String, FileBytes> = BTreeMap::new();
+    units.into_iter().for_each(|u| files.extend(u.files));
+    files
+        .into_iter()
+        .map(|(path, f)| {
+            let mode = tree.file(&path).map_or(0o644, |f| f.mode);
+            PlannedFile { path, before: f.before, after: f.after, mode }
+        })
+        .collect()
+}
+
+fn host_finding(tree: &Tree, fault: &HostFault) -> Finding {
+    let bytes = tree.file(&fault.path).map(|f| f.bytes.as_slice()).unwrap_or_default();
+    let (line, column) = position(bytes, fault.fault.offset);
+    let scope = match fault.path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
+        Some((name, _)) => Scope::Change(name.to_string()),
+        None => Scope::Repository,
+    };
+    let place =
+        Place { file: tree.layout.shown(&fault.path), line: Some(line), column: Some(column), pointer: None };
+    Finding::new(fault.fault.code, scope, Some(place), fault.fault.message.clone())
+}
+
+/// By severity, code and place, each once.
+fn sort(findings: &mut Vec<Finding>) {
+    findings.sort_by(|a, b| {
+        let key =
+            |f: &Finding| (f.code.severity(), f.code, f.place.clone(), f.scope.clone(), f.message.clone());
+        key(a).cmp(&key(b))
+    });
+    findings.dedup();
+}
+
+/// The limits a configuration sets, whatever its version calls them.
+fn limits(config: &Value) -> Limits {
+    let at = |name: &str| config.get("execution")?.get(name)?.as_u64().filter(|n| *n >= 1);
+    let agents = ["max_implementation_agents", "max_concurrent_implementations", "max_parallel"]
+        .into_iter()
+        .find_map(at);
+    let attempts = at("max_integration_attempts");
+    let limits = Limits::default();
+    Limits {
+        implementation_agents: agents
+            .unwrap_or(limits.implementation_agents)
+            .min(limits.implementation_agents),
+        integration_attempts: attempts
+            .unwrap_or(limits.integration_attempts)
+            .min(limits.integration_attempts),
+    }
+}
+
+/// Place a finding of a step in the file it is about.
+fn placed(
+    tree: &Tree,
+    raised: &Raised,
+    file: &str,
+    scope: &Scope,
+    locate: impl Fn(&crate::doc::pointer::Pointer) -> Option<usize>,
+    bytes: &[u8],
+) -> Finding {
+    let file = raised.file.as_deref().unwrap_or(file);
+    let at = raised.pointer.as_ref().and_then(&locate).map(|offset| position(bytes, offset));
+    let place = Place {
+        file: tree.layout.shown(file),
+        line: at.map(|(line, _)| line),
+        column: at.map(|(_, column)| column),
+        pointer: raised.pointer.as_ref().map(ToString::to_string),
+    };
+    let scope = raised.change.clone().map_or_else(|| scope.clone(), Scope::Change);
+    let mut finding = Finding::new(raised.code, scope, Some(place), raised.message.clone());
+    finding.next.clone_from(&raised.next);
+    raised.owners.iter().for_each(|o| finding = finding.clone().owner(o));
+    finding
+}
+
+/// The records of every change, for collecting git facts before planning.
+pub fn records(tree: &Tree) -> Vec<Records> {
+    tree.changes.values().collect::<Vec<_>>().into_par_iter().map(Records::read).collect()
+}

@@ -1,0 +1,261 @@
+//! Undoing a run from the repository alone (contract.md §4, restore). Pure.
+//!
+//! Every file is rebuilt from history and checked against the run line; a change is put back as a
+//! whole or left alone as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::error::{Error, Kind, Result};
+use crate::history::entry::Meta;
+use crate::history::portable_sha256;
+use crate::history::rebuild::rebuild;
+use crate::history::run::Run;
+use crate::history::section::History;
+use crate::state::change::SourceFile;
+use crate::state::tree::Tree;
+
+/// What restoring a run means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restore {
+    /// The run's id.
+    pub run: String,
+    /// Its number.
+    pub seq: u64,
+    /// The files to put back, by path.
+    pub files: Vec<RestoredFile>,
+    /// What is left alone, and why.
+    pub left: Vec<Left>,
+}
+
+/// A file as it is and as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredFile {
+    /// Path below `specdev/`.
+    pub path: String,
+    /// The bytes on disk.
+    pub current: Vec<u8>,
+    /// The bytes before the run; `None`: the run created the file.
+    pub old: Option<Vec<u8>>,
+    /// Permission bits on disk.
+    pub mode: u32,
+}
+
+/// A file for whose sake a change, or everything, is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The change; `None`: config, status and their history.
+    pub change: Option<String>,
+    /// Path below `specdev/`.
+    pub file: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A host file and its history.
+struct Host<'a> {
+    file: &'a SourceFile,
+    history: History,
+}
+
+/// All hosts of a state, by path.
+struct Hosts<'a> {
+    tree: &'a Tree,
+    by_path: BTreeMap<&'a str, Host<'a>>,
+}
+
+/// What undoing the newest run, or the named one, would do.
+pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Restore> {
+    let hosts = Hosts::read(tree)?;
+    let (id, seq) = hosts.choose(run)?;
+    let mut out = Restore { run: id.clone(), seq, files: Vec::new(), left: Vec::new() };
+    hosts.refuse_if_newer(&id, seq)?;
+    let mut needs_index = false;
+    let mut state_is_left = !hosts.by_path.get("HISTORY.md").is_some_and(|h| h.run(&id, seq).is_some());
+    for host in hosts.units(&id, seq) {
+        let change = change_of(&host);
+        let line = hosts.by_path.get(host.as_str()).and_then(|h| h.run(&id, seq));
+        match hosts.unit(&host, line, &id, seq) {
+            Ok(files) => out.files.extend(files),
+            Err((file, reason)) => {
+                state_is_left |= change.is_none();
+                out.left.push(Left { change, file, reason });
+            }
+        }
+        needs_index |= line.is_some_and(|r| r.index);
+    }
+    if needs_index && state_is_left {
+        // Values that moved out of the index would be lost with the changes.
+        out.files.clear();
+        if !out.left.iter().any(|l| l.change.is_none()) {
+            let reason =
+                "its run line is not there, so the index cannot be restored, and without it nothing is";
+            out.left.push(Left { change: None, file: "HISTORY.md".into(), reason: reason.into() });
+        }
+    }
+    out.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(out)
+}
+
+impl Host<'_> {
+    fn run(&self, id: &str, seq: u64) -> Option<&Run> {
+        self.history.runs.iter().map(|r| &r.value).find(|r| r.run == id && r.seq == seq)
+    }
+}
+
+impl<'a> Hosts<'a> {
+    fn read(tree: &'a Tree) -> Result<Hosts<'a>> {
+        let mut by_path = BTreeMap::new();
+        let files = tree.files().chain(tree.orphans.values());
+        for file in files.filter(|f| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/")) {
+            let history = History::read(&file.bytes).map_err(|fault| {
+                Error::new(Kind::Blocked, format!("{}: {}", tree.layout.shown(&file.path), fault.message))
+            })?;
+            if !history.runs.is_empty() {
+                by_path.insert(file.path.as_str(), Host { file, history });
+            }
+        }
+        Ok(Hosts { tree, by_path })
+    }
+
+    fn runs(&self) -> impl Iterator<Item = (&str, &Run)> {
+        self.by_path.iter().flat_map(|(path, h)| h.history.runs.iter().map(|r| (*path, &r.value)))
+    }
+
+    /// The run to undo: the named one, else the one with the highest number.
+    fn choose(&self, run: Option<&str>) -> Result<(String, u64)> {
+        let keys: BTreeSet<(u64, &str)> = self.runs().map(|(_, r)| (r.seq, r.run.as_str())).collect();
+        let list = || "specdev-migrate history list".to_string();
+        match run {
+            Some(id) => match keys.iter().rev().find(|(_, r)| *r == id) {
+                Some((seq, id)) => Ok((id.to_string(), *seq)),
+                None => {
+                    Err(Error::new(Kind::Usage, format!("there is no run {id:?} in this state")).hint(list()))
+                }
+            },
+            None => {
+                let Some((seq, id)) = keys.last() else {
+                    return Err(Error::new(Kind::Usage, "there is no run to restore in this state"));
+                };
+                let same: Vec<&str> = keys.iter().filter(|(s, _)| s == seq).map(|(_, r)| *r).collect();
+                if same.len() > 1 {
+                    let text =
+                        format!("several runs have number {seq}: {}; nothing was restored", same.join(", "));
+                    return Err(
+                        Error::new(Kind::Blocked, text).hint(format!("specdev-migrate restore --run {id}"))
+                    );
+                }
+                Ok((id.to_string(), *seq))
+            }
+        }
+    }
+
+    fn refuse_if_newer(&self, id: &str, seq: u64) -> Result<()> {
+        let own: BTreeSet<&str> = self
+            .runs()
+            .filter(|(_, r)| r.run == id && r.seq == seq)
+            .flat_map(|(_, r)| r.files.iter())
+            .map(|f| f.path.as_str())
+            .collect();
+        for (_, newer) in self.runs().filter(|(_, r)| r.seq > seq) {
+            if let Some(file) = newer.files.iter().find(|f| own.contains(f.path.as_str())) {
+                let text = format!(
+                    "run {} (number {}) is newer and wrote {} again; nothing was restored",
+                    newer.run,
+                    newer.seq,
+                    self.tree.layout.shown(&file.path)
+                );
+                return Err(Error::new(Kind::Blocked, text)
+                    .hint(format!("specdev-migrate restore --run {}", newer.run)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The hosts that answer for the run's files: `HISTORY.md` of the state and of every change that a
+    /// run line of it stands in.
+    fn units(&self, id: &str, seq: u64) -> BTreeSet<String> {
+        let with_line = self.by_path.iter().filter(|(_, h)| h.run(id, seq).is_some());
+        with_line
+            .map(|(path, _)| match path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
+                Some((change, _)) => format!("changes/{change}/HISTORY.md"),
+                None => "HISTORY.md".to_string(),
+            })
+            .collect()
+    }
+
+    /// The files of one unit as they were, or the file that stops it.
+    fn unit(
+        &self,
+        host: &str,
+        line: Option<&Run>,
+        id: &str,
+        seq: u64,
+    ) -> std::result::Result<Vec<RestoredFile>, (String, String)> {
+        let Some(line) = line else {
+            let reason = "an Evidence file has a run line that the change's HISTORY.md lacks".to_string();
+            return Err((host.to_string(), reason));
+        };
+        let folder = host.strip_suffix("HISTORY.md").unwrap_or_default();
+        let listed: BTreeSet<&str> = line.files.iter().map(|f| f.path.as_str()).collect();
+        let evidence = format!("{folder}evidence/");
+        for (path, other) in
+            self.by_path.range::<str, _>((Bound::Included(evidence.as_str()), Bound::Unbounded))
+        {
+            if !path.starts_with(&evidence) {
+                break;
+            }
+            if other.run(id, seq).is_some() && !listed.contains(path) {
+                return Err((path.to_string(), "its run line has no twin in the change's HISTORY.md".into()));
+            }
+        }
+        line.files
+            .iter()
+            .map(|f| {
+                let fail = |reason: &str| (f.path.clone(), reason.to_string());
+                let current = self.file(&f.path).ok_or_else(|| fail("was moved or deleted since the run"))?;
+                let history = self.by_path.get(f.path.as_str()).map(|h| &h.history);
+                let bare = history.map_or_else(|| current.bytes.clone(), |h| h.without_runs(&current.bytes));
+                if portable_sha256(&bare) != f.after {
+                    return Err(fail("was edited since the run"));
+                }
+                let preserved = self.preserved(host, line, &f.path, id, seq);
+                let old = rebuild(f, &current.bytes, &preserved, (id, seq)).map_err(|why| fail(&why))?;
+                Ok(RestoredFile {
+                    path: f.path.clone(),
+                    current: current.bytes.clone(),
+                    old,
+                    mode: current.mode,
+                })
+            })
+            .collect()
+    }
+
+    fn file(&self, path: &str) -> Option<&'a SourceFile> {
+        self.tree.file(path).or_else(|| self.tree.orphans.values().find(|f| f.path == path))
+    }
+
+    /// The entries of the run whose source is a file: those in the unit's host and in the file itself.
+    fn preserved(&self, host: &str, line: &Run, source: &str, id: &str, seq: u64) -> Vec<(&Meta, Vec<u8>)> {
+        let own = self.by_path.get(source).and_then(|h| h.run(id, seq).map(|r| (source, r)));
+        let mut out = Vec::new();
+        for (path, run) in [Some((host, line)), own].into_iter().flatten() {
+            let Some(host) = self.by_path.get(path) else { continue };
+            for entry in host
+                .history
+                .entries
+                .iter()
+                .filter(|e| e.meta.source == source && run.entries.contains(&e.meta.id))
+            {
+                if let Ok(bytes) = entry.bytes(&host.file.bytes) {
+                    out.push((&entry.meta, bytes));
+                }
+            }
+        }
+        out
+    }
+}
+
+fn change_of(host: &str) -> Option<String> {
+    host.strip_prefix("changes/")?.split_once('/').map(|(name, _)| name.to_string())
+}

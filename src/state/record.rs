@@ -1,0 +1,273 @@
+//! Worktree records of a change, from both places they stand in (contract.md §3, Sources).
+//!
+//! `worktrees[]` of a change-status, and the JSON fence of an Evidence file's
+//! `## Workspace Execution Record` that is not a version 1 record. Equal records of one ticket are one.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::change::{Change, is_ticket_id};
+use crate::doc::json::Document;
+use crate::doc::markdown::Outline;
+use crate::doc::pointer::Pointer;
+use crate::doc::yaml::Frontmatter;
+use crate::doc::{Fault, contains, position};
+use crate::finding::Code;
+
+/// The section of an Evidence file that holds a record.
+pub const SECTION: &str = "Workspace Execution Record";
+/// The section of a README that holds the execution context.
+pub const CONTEXT: &str = "Execution Context";
+/// The name a Direct Spec's record goes by, as its Evidence file does.
+pub const DIRECT_SPEC: &str = "direct-spec";
+
+/// Where a record stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// `worktrees[i]`.
+    Worktrees(usize),
+    /// A section of an Evidence file: the whole section.
+    Evidence(Range<usize>),
+}
+
+/// A record as it is on disk.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// `T-NN` or `direct-spec`.
+    pub ticket: String,
+    /// Where it stands.
+    pub source: Source,
+    /// The bytes of its JSON value in the file it stands in.
+    pub range: Range<usize>,
+    /// Those bytes.
+    pub bytes: Vec<u8>,
+    /// What it says.
+    pub value: Value,
+    /// Whether it has the candidate gate and E2E disposition of version 5 and above.
+    pub is_gated: bool,
+    /// The same record stands in `worktrees[]` and in Evidence; this is the range of the latter.
+    pub twin: Option<Range<usize>>,
+}
+
+/// Something wrong with a record, and in which file (below the change).
+#[derive(Debug, Clone)]
+pub struct RecordFault {
+    /// The code.
+    pub code: Code,
+    /// File below the change's folder.
+    pub file: String,
+    /// Line and column.
+    pub at: Option<(usize, usize)>,
+    /// Pointer into the file, when the file is JSON.
+    pub pointer: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The records of a change.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    /// All of them, those of `worktrees[]` first, in file order.
+    pub list: Vec<Record>,
+    /// Evidence files that hold a version 1 record already, by stem.
+    pub current: Vec<String>,
+    /// What is wrong with them.
+    pub faults: Vec<RecordFault>,
+}
+
+impl Record {
+    /// A text field.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.value.get(key).and_then(Value::as_str)
+    }
+
+    /// A text field of `integration`.
+    pub fn integration(&self, key: &str) -> Option<&str> {
+        self.value.get("integration")?.get(key)?.as_str()
+    }
+
+    /// `status`, empty when there is none.
+    pub fn status(&self) -> &str {
+        self.text("status").unwrap_or_default()
+    }
+
+    /// Everybody the record names as owner, in order and once.
+    pub fn owners(&self) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for key in ["implementation_owner", "owner", "integration_owner"] {
+            if let Some(name) = self.text(key).map(str::trim).filter(|n| !n.is_empty())
+                && !out.iter().any(|o| o == name)
+            {
+                out.push(name.to_string());
+            }
+        }
+        out
+    }
+}
+
+impl Records {
+    /// Collect the records of a change.
+    pub fn read(change: &Change) -> Records {
+        let mut records = Records::default();
+        if let Some(doc) = change.status_doc() {
+            records.of_status(doc);
+        }
+        for (stem, file) in &change.evidence {
+            if let Err(fault) = records.of_evidence(stem, &file.bytes) {
+                let at = Some(position(&file.bytes, fault.offset));
+                records.fault(fault.code, format!("evidence/{stem}.md"), at, None, fault.message);
+            }
+        }
+        let tickets = records.list.iter().any(|r| r.ticket != DIRECT_SPEC)
+            || records.current.iter().any(|s| s != DIRECT_SPEC);
+        let direct = records.list.iter().any(|r| r.ticket == DIRECT_SPEC)
+            || records.current.iter().any(|s| s == DIRECT_SPEC);
+        if tickets && direct {
+            let text = "the change has records of tickets and of a Direct Spec; only one kind may be";
+            let file = format!("evidence/{DIRECT_SPEC}.md");
+            records.fault(Code::ConflictingRecord, file, None, None, text.into());
+        }
+        records
+    }
+
+    fn of_status(&mut self, doc: &Document) {
+        let list = Pointer::new(["worktrees"]);
+        let Some(Value::Array(items)) = doc.value().get("worktrees") else { return };
+        for (i, value) in items.iter().enumerate() {
+            let at = list.join(i);
+            let Some(node) = doc.find(&at) else { continue };
+            let here = Some(position(doc.bytes(), node.range.start));
+            let fault = |records: &mut Records, code, text: String| {
+                records.fault(code, ".status.json".into(), here, Some(at.to_string()), text);
+            };
+            let Some(ticket) = value.get("ticket_id").and_then(Value::as_str).filter(|t| is_ticket_id(t))
+            else {
+                fault(
+                    self,
+                    Code::SchemaViolation,
+                    "a worktree record needs a ticket_id of the form T-NN".into(),
+                );
+                continue;
+            };
+            let leads_out = |text: &str| {
+                text.starts_with('/')
+                    || text.split(['/', '\\']).any(|part| part == "..")
+                    || text.contains('\0')
+            };
+            let refs = [value.get("workspace_ref"), value.pointer("/integration/candidate_workspace_ref")];
+            if let Some(path) = refs.into_iter().flatten().filter_map(Value::as_str).find(|p| leads_out(p)) {
+                fault(self, Code::OutsideRoot, format!("workspace_ref {path:?} leads out of the project"));
+                continue;
+            }
+            if let Some(n) = self.list.iter().position(|r| r.ticket == ticket) {
+                fault(
+                    self,
+                    Code::ConflictingRecord,
+                    format!("{ticket} has a second record; the first is worktrees[{n}]"),
+                );
+                continue;
+            }
+            self.list.push(Record {
+                ticket: ticket.to_string(),
+                source: Source::Worktrees(i),
+                range: node.range.clone(),
+                bytes: doc.raw(node).to_vec(),
+                value: value.clone(),
+                is_gated: is_gated(value),
+                twin: None,
+            });
+        }
+    }
+
+    fn of_evidence(&mut self, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let Some((section, json)) = record_fence(bytes)? else { return Ok(()) };
+        let doc = Document::parse(&bytes[json.clone()])
+            .map_err(|f| Fault { offset: f.offset + json.start, ..f })?;
+        let value = doc.value().clone();
+        if is_current(&value) {
+            self.current.push(stem.to_string());
+            return Ok(());
+        }
+        let fault = |code, text: String| Err(Fault::new(code, json.start, text));
+        let ticket = if value.get("purpose").and_then(Value::as_str) == Some(DIRECT_SPEC) {
+            DIRECT_SPEC
+        } else {
+            value.get("ticket_id").and_then(Value::as_str).unwrap_or_default()
+        };
+        if ticket != stem {
+            return fault(
+                Code::ConflictingRecord,
+                format!("the record names {ticket:?}, its Evidence file {stem:?}"),
+            );
+        }
+        if let Some(known) = self.list.iter_mut().find(|r| r.ticket == ticket) {
+            if known.value != value {
+                return fault(Code::ConflictingRecord, format!("{ticket} has another record in worktrees[]"));
+            }
+            known.twin = Some(section);
+            return Ok(());
+        }
+        let node = doc.root().range.clone();
+        let range = json.start + node.start..json.start + node.end;
+        self.list.push(Record {
+            ticket: ticket.to_string(),
+            source: Source::Evidence(section),
+            bytes: bytes[range.clone()].to_vec(),
+            range,
+            is_gated: is_gated(&value),
+            value,
+            twin: None,
+        });
+        Ok(())
+    }
+
+    fn fault(
+        &mut self,
+        code: Code,
+        file: String,
+        at: Option<(usize, usize)>,
+        pointer: Option<String>,
+        message: String,
+    ) {
+        self.faults.push(RecordFault { code, file, at, pointer, message });
+    }
+}
+
+/// The record section of an Evidence file and the content of its JSON fence; `None` when there is no
+/// section. A section without a fence holds no record either.
+pub fn record_fence(bytes: &[u8]) -> Result<Option<(Range<usize>, Range<usize>)>, Fault> {
+    json_fence(bytes, SECTION)
+}
+
+/// A section of level 2 and the content of its one `json` fence.
+pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<(Range<usize>, Range<usize>)>, Fault> {
+    if !contains(bytes, title.as_bytes()) {
+        return Ok(None);
+    }
+    let from = Frontmatter::parse(bytes).map_or(0, |h| h.range.end);
+    let outline = Outline::read(bytes, from);
+    let Some(section) = outline.section(2, title)? else { return Ok(None) };
+    let fences = outline.fences(&section.body);
+    let mut json = fences.iter().filter(|f| f.info.split_whitespace().next() == Some("json"));
+    let Some(fence) = json.next() else { return Ok(None) };
+    if let Some(second) = json.next() {
+        let text = format!("the section `## {title}` holds more than one json fence");
+        return Err(Fault::new(Code::AmbiguousSection, second.range.start, text));
+    }
+    Ok(Some((section.heading.start..section.body.end, fence.content.clone())))
+}
+
+/// Whether a record is of version 1.
+fn is_current(value: &Value) -> bool {
+    value.get("schema_version").and_then(Value::as_u64) == Some(1) && value.get("workspace_context").is_some()
+}
+
+/// Whether a record has the members of version 5 and above: candidate gate and E2E disposition.
+fn is_gated(value: &Value) -> bool {
+    let Some(integration) = value.get("integration").filter(|i| i.is_object()) else { return false };
+    ["candidate_tree_sha", "full_suite", "e2e", "promotion_status"]
+        .iter()
+        .all(|k| integration.get(k).is_some())
+        && integration.pointer("/e2e/reason").is_some()
+}

@@ -1,0 +1,425 @@
+//! The state's bytes, read once and in parallel (contract.md §1).
+//!
+//! Only the files the contract names are opened, by name. Archives are listed, never opened.
+//! Links and special files where a file of ours should be are refused, not followed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+
+use rayon::prelude::*;
+
+use super::change::{Change, JsonFile, SourceFile, is_change_name, is_ticket_id};
+use super::layout::{Layout, link_finding};
+use super::record;
+use crate::doc::contains;
+use crate::doc::yaml::Frontmatter;
+use crate::error::{Error, Kind, Result};
+use crate::finding::{Code, Finding, Place, Scope};
+
+/// Everything a plan looks at, except git and decisions.
+#[derive(Debug)]
+pub struct Tree {
+    /// Where it was read.
+    pub layout: Layout,
+    /// `config.json`
+    pub config: Option<JsonFile>,
+    /// `status.json`
+    pub index: Option<JsonFile>,
+    /// `HISTORY.md` beside them.
+    pub history: Option<SourceFile>,
+    /// The changes that have a `.status.json`, by name.
+    pub changes: BTreeMap<String, Change>,
+    /// `HISTORY.md` of folders that have no `.status.json` (any more).
+    pub orphans: BTreeMap<String, SourceFile>,
+    /// Names of the archived changes, in both layouts.
+    pub archived: BTreeSet<String>,
+    /// Links, special files, odd names, unmanaged folders.
+    pub findings: Vec<Finding>,
+    /// `package_version` of `install.json`, when it says one.
+    pub installed: Option<String>,
+    /// Whether `migration.json` says that the installer's own migration is pending.
+    pub migration_pending: bool,
+}
+
+impl Tree {
+    /// Read the state. Fails only when a file that is there cannot be read at all.
+    pub fn read(layout: &Layout) -> Result<Tree> {
+        let reader = Reader { layout };
+        let mut findings = Vec::new();
+        let top = |name: &str, findings: &mut Vec<Finding>| reader.file(name, Scope::Repository, findings);
+        let config = top("config.json", &mut findings)?.map(JsonFile::new);
+        let index = top("status.json", &mut findings)?.map(JsonFile::new);
+        let history = top("HISTORY.md", &mut findings)?;
+        let mut changes = BTreeMap::new();
+        let mut orphans = BTreeMap::new();
+        let folders = reader.folders("changes", &mut findings)?;
+        let read: Vec<_> = folders.par_iter().map(|name| reader.change(name)).collect::<Result<_>>()?;
+        for (name, (folder, found)) in folders.iter().zip(read) {
+            findings.extend(found);
+            match folder {
+                Folder::Change(change) => drop(changes.insert(name.clone(), *change)),
+                Folder::Orphan(history) => drop(orphans.insert(name.clone(), history)),
+                Folder::Other => {}
+            }
+        }
+        let archived = reader.archived()?;
+        let installed =
+            reader.beside("install.json").and_then(|v| Some(v.get("package_version")?.as_str()?.to_string()));
+        let migration_pending = reader.beside("migration.json").is_some_and(|v| is_pending(&v));
+        Ok(Tree {
+            layout: layout.clone(),
+            config,
+            index,
+            history,
+            changes,
+            orphans,
+            archived,
+            findings,
+            installed,
+            migration_pending,
+        })
+    }
+
+    /// Every file that was read, by path below `specdev/`.
+    pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
+        [self.config.as_ref().map(|f| &f.file), self.index.as_ref().map(|f| &f.file), self.history.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(self.changes.values().flat_map(Change::files))
+    }
+
+    /// A file that was read.
+    pub fn file(&self, path: &str) -> Option<&SourceFile> {
+        match path {
+            "config.json" => self.config.as_ref().map(|f| &f.file),
+            "status.json" => self.index.as_ref().map(|f| &f.file),
+            "HISTORY.md" => self.history.as_ref(),
+            _ => {
+                let (name, _) = path.strip_prefix("changes/")?.split_once('/')?;
+                self.changes.get(name)?.files().find(|f| f.path == path)
+            }
+        }
+    }
+
+    /// The same tree with some files replaced or created: what a plan would leave behind.
+    pub fn with<'a>(&'a self, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Tree {
+        let mut by_change: BTreeMap<&str, Vec<(&str, &[u8])>> = BTreeMap::new();
+        let mut top: BTreeMap<&str, &[u8]> = BTreeMap::new();
+        for (path, bytes) in files {
+            match path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
+                Some((name, rest)) => by_change.entry(name).or_default().push((rest, bytes)),
+                None => drop(top.insert(path, bytes)),
+            }
+        }
+        let file = |path: &str, old: Option<&SourceFile>| match top.get(path) {
+            Some(bytes) => Some(SourceFile {
+                path: path.into(),
+                bytes: bytes.to_vec(),
+                mode: old.map_or(0o644, |f| f.mode),
+            }),
+            None => old.cloned(),
+        };
+        let changes: Vec<_> = self.changes.iter().collect();
+        Tree {
+            layout: self.layout.clone(),
+            config: file("config.json", self.config.as_ref().map(|f| &f.file)).map(JsonFile::new),
+            index: file("status.json", self.index.as_ref().map(|f| &f.file)).map(JsonFile::new),
+            history: file("HISTORY.md", self.history.as_ref()),
+            changes: changes
+                .into_par_iter()
+                .map(|(name, old)| {
+                    (name.clone(), changed(old, by_change.get(name.as_str()).map_or(&[], |v| v)))
+                })
+                .collect(),
+            orphans: self.orphans.clone(),
+            archived: self.archived.clone(),
+            findings: self.findings.clone(),
+            installed: self.installed.clone(),
+            migration_pending: self.migration_pending,
+        }
+    }
+}
+
+fn changed(old: &Change, files: &[(&str, &[u8])]) -> Change {
+    let find = |name: &str| files.iter().find(|(n, _)| *n == name).map(|(_, b)| b.to_vec());
+    let pick = |name: &str, file: Option<&SourceFile>| match find(name) {
+        Some(bytes) => Some(SourceFile { path: old.path(name), bytes, mode: file.map_or(0o644, |f| f.mode) }),
+        None => file.cloned(),
+    };
+    let mut evidence = old.evidence.clone();
+    for (name, bytes) in files {
+        if let Some(stem) = name.strip_prefix("evidence/").and_then(|n| n.strip_suffix(".md")) {
+            let mode = evidence.get(stem).map_or(0o644, |f| f.mode);
+            evidence.insert(stem.into(), SourceFile { path: old.path(name), bytes: bytes.to_vec(), mode });
+        }
+    }
+    let status = pick(".status.json", Some(&old.status.file)).unwrap_or_else(|| old.status.file.clone());
+    Change {
+        name: old.name.clone(),
+        status: JsonFile::new(status),
+        plan: pick("goal-plan.md", old.plan.as_ref()),
+        readme: pick("README.md", old.readme.as_ref()),
+        history: pick("HISTORY.md", old.history.as_ref()),
+        evidence,
+        tickets: old.tickets.clone(),
+        parent_plan: old.parent_plan,
+    }
+}
+
+fn is_pending(migration: &serde_json::Value) -> bool {
+    // The installer clears the marker by removing the file or by saying so.
+    let done = ["completed", "complete", "done", "applied", "migrated"];
+    !migration.get("status").and_then(|s| s.as_str()).is_some_and(|s| done.contains(&s))
+}
+
+/// What a folder below `changes/` is.
+enum Folder {
+    Change(Box<Change>),
+    /// No `.status.json`, but history that an earlier run left.
+    Orphan(SourceFile),
+    Other,
+}
+
+struct Reader<'a> {
+    layout: &'a Layout,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tree is read here, once")]
+impl Reader<'_> {
+    /// A regular file below `specdev/`, or a finding for what stands in its place.
+    fn file(&self, path: &str, scope: Scope, findings: &mut Vec<Finding>) -> Result<Option<SourceFile>> {
+        let full = self.layout.specdev().join(path);
+        let meta = match fs::symlink_metadata(&full) {
+            Ok(meta) => meta,
+            Err(e) if is_absent(&e) => return Ok(None),
+            Err(e) => return Err(self.unreadable(path, &e)),
+        };
+        if meta.is_symlink() {
+            findings.push(link_finding(self.layout.shown_root(), &full, scope));
+            return Ok(None);
+        }
+        if !meta.is_file() {
+            findings.push(self.special(
+                path,
+                if meta.is_dir() { "a folder" } else { "a special file" },
+                scope,
+            ));
+            return Ok(None);
+        }
+        let bytes = fs::read(&full).map_err(|e| self.unreadable(path, &e))?;
+        Ok(Some(SourceFile { path: path.into(), bytes, mode: meta.permissions().mode() & 0o7777 }))
+    }
+
+    /// The names of the folders in a folder below `specdev/`, sorted; links are findings.
+    fn folders(&self, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
+        let full = self.layout.specdev().join(path);
+        match fs::symlink_metadata(&full) {
+            Ok(meta) if meta.is_symlink() => {
+                findings.push(link_finding(self.layout.shown_root(), &full, Scope::Repository));
+                return Ok(Vec::new());
+            }
+            Ok(meta) if !meta.is_dir() => {
+                findings.push(self.special(path, "no folder", Scope::Repository));
+                return Ok(Vec::new());
+            }
+            Ok(_) => {}
+            Err(e) if is_absent(&e) => return Ok(Vec::new()),
+            Err(e) => return Err(self.unreadable(path, &e)),
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&full).map_err(|e| self.unreadable(path, &e))? {
+            let entry = entry.map_err(|e| self.unreadable(path, &e))?;
+            let kind = entry.file_type().map_err(|e| self.unreadable(path, &e))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if kind.is_symlink() {
+                let scope = Scope::Change(name);
+                findings.push(link_finding(self.layout.shown_root(), &entry.path(), scope));
+            } else if kind.is_dir() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn change(&self, name: &str) -> Result<(Folder, Vec<Finding>)> {
+        let mut findings = Vec::new();
+        let scope = Scope::Change(name.to_string());
+        let folder = format!("changes/{name}");
+        let mut read = |file: &str, findings: &mut Vec<Finding>| {
+            self.file(&format!("{folder}/{file}"), scope.clone(), findings)
+        };
+        let status = read(".status.json", &mut findings)?;
+        if !is_change_name(name) {
+            if status.is_some() {
+                let place = Place::file(self.layout.shown(&folder));
+                let text = format!(
+                    "{name:?} is no change name (YYYY-MM-DD-topic, lower-case words joined by dashes)"
+                );
+                findings.push(Finding::new(Code::InvalidChangeName, scope.clone(), Some(place), text).next(
+                    "rename the folder and the `change` field inside its .status.json to one valid name",
+                ));
+            } else {
+                findings.push(self.unmanaged(name));
+            }
+            return Ok((Folder::Other, findings));
+        }
+        let Some(status) = status else {
+            if findings.is_empty() {
+                findings.push(self.unmanaged(name));
+            }
+            let history = read("HISTORY.md", &mut findings)?;
+            return Ok((history.map_or(Folder::Other, Folder::Orphan), findings));
+        };
+        let plan = read("goal-plan.md", &mut findings)?;
+        let readme = read("README.md", &mut findings)?;
+        let history = read("HISTORY.md", &mut findings)?;
+        let status = JsonFile::new(status);
+        let mut change = Change {
+            name: name.to_string(),
+            status,
+            plan,
+            readme,
+            history,
+            evidence: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            parent_plan: self
+                .layout
+                .specdev()
+                .join(&folder)
+                .join("implementation-plan.md")
+                .symlink_metadata()
+                .is_ok(),
+        };
+        for stem in self.stems(&format!("{folder}/evidence"), &scope, &mut findings, |stem| {
+            is_ticket_id(stem) || stem == "direct-spec"
+        })? {
+            if let Some(file) =
+                self.file(&format!("{folder}/evidence/{stem}.md"), scope.clone(), &mut findings)?
+            {
+                change.evidence.insert(stem, file);
+            }
+        }
+        if has_integrations(&change) {
+            self.tickets(&mut change, &scope, &mut findings)?;
+        }
+        if change.parent_plan {
+            let place = Place::file(self.layout.shown(&change.path("implementation-plan.md")));
+            let text = "a parent plan is not upgraded";
+            findings.push(Finding::new(Code::ParentPlanNotUpgraded, scope, Some(place), text));
+        }
+        Ok((Folder::Change(Box::new(change)), findings))
+    }
+
+    /// Names without `.md` of the regular entries of a folder that `wanted` takes, sorted.
+    fn stems(
+        &self,
+        path: &str,
+        scope: &Scope,
+        findings: &mut Vec<Finding>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>> {
+        let full = self.layout.specdev().join(path);
+        match fs::symlink_metadata(&full) {
+            Ok(meta) if meta.is_symlink() => {
+                findings.push(link_finding(self.layout.shown_root(), &full, scope.clone()));
+                return Ok(Vec::new());
+            }
+            Ok(meta) if !meta.is_dir() => {
+                findings.push(self.special(path, "no folder", scope.clone()));
+                return Ok(Vec::new());
+            }
+            Ok(_) => {}
+            Err(e) if is_absent(&e) => return Ok(Vec::new()),
+            Err(e) => return Err(self.unreadable(path, &e)),
+        }
+        let mut stems = Vec::new();
+        for entry in fs::read_dir(&full).map_err(|e| self.unreadable(path, &e))? {
+            let name = entry.map_err(|e| self.unreadable(path, &e))?.file_name();
+            if let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(".md"))
+                && wanted(stem)
+            {
+                stems.push(stem.to_string());
+            }
+        }
+        stems.sort();
+        Ok(stems)
+    }
+
+    /// What each ticket file says of its own status.
+    fn tickets(&self, change: &mut Change, scope: &Scope, findings: &mut Vec<Finding>) -> Result<()> {
+        let folder = change.path("ticket");
+        for stem in self.stems(&folder, scope, findings, |s| s.starts_with(|c: char| c.is_ascii_digit()))? {
+            let Some(file) = self.file(&format!("{folder}/{stem}.md"), scope.clone(), findings)? else {
+                continue;
+            };
+            let Ok(header) = Frontmatter::parse(&file.bytes) else { continue };
+            let text = |key: &str| header.value().get(key).and_then(|v| v.as_str()).map(str::to_string);
+            if let (Some(id), Some(status)) = (text("id"), text("status")) {
+                change.tickets.insert(id, status);
+            }
+        }
+        Ok(())
+    }
+
+    /// Archived changes: `archive/<change>` and `archive/YYYY-MM/<change>`. Nothing in them is opened.
+    fn archived(&self) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        let mut ignored = Vec::new();
+        for outer in self.folders("archive", &mut ignored)? {
+            if is_change_name(&outer) {
+                names.insert(outer);
+            } else {
+                let inner = self.folders(&format!("archive/{outer}"), &mut ignored)?;
+                names.extend(inner.into_iter().filter(|n| is_change_name(n)));
+            }
+        }
+        Ok(names)
+    }
+
+    /// A small JSON file beside `specdev/`; what cannot be read says nothing.
+    fn beside(&self, name: &str) -> Option<serde_json::Value> {
+        let full = self.layout.state_root.join(name);
+        if !fs::symlink_metadata(&full).ok()?.is_file() {
+            return None;
+        }
+        serde_json::from_slice(&fs::read(&full).ok()?).ok()
+    }
+
+    fn unmanaged(&self, name: &str) -> Finding {
+        let place = Place::file(self.layout.shown(&format!("changes/{name}")));
+        let text = "a folder without .status.json is not managed and was skipped";
+        Finding::new(Code::UnmanagedFolder, Scope::Change(name.into()), Some(place), text)
+    }
+
+    fn special(&self, path: &str, what: &str, scope: Scope) -> Finding {
+        let shown = self.layout.shown(path);
+        Finding::new(
+            Code::SpecialFile,
+            scope,
+            Some(Place::file(shown.clone())),
+            format!("is {what}, not a regular file"),
+        )
+        .next(format!("ls -ld '{shown}'   (put a regular file there, then run again)"))
+    }
+
+    fn unreadable(&self, path: &str, e: &io::Error) -> Error {
+        Error::new(Kind::Invalid, format!("cannot read {}: {e}", self.layout.shown(path)))
+    }
+}
+
+fn is_absent(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn has_integrations(change: &Change) -> bool {
+    let in_status = change.status_doc().is_some_and(|d| {
+        d.value()
+            .get("worktrees")
+            .and_then(|w| w.as_array())
+            .is_some_and(|w| w.iter().any(|r| r.get("integration").is_some()))
+    });
+    in_status || change.evidence.values().any(|f| contains(&f.bytes, record::SECTION.as_bytes()))
+}
