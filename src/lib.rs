@@ -15,6 +15,7 @@ pub mod commands;
 pub mod decisions;
 pub mod doc;
 pub mod error;
+pub mod explain;
 pub mod facts;
 pub mod finding;
 pub mod git;

@@ -4,6 +4,7 @@ mod diff;
 mod doc_json;
 mod doc_markdown;
 mod doc_yaml;
+mod explain;
 mod git;
 mod schemas;
 mod transaction;
