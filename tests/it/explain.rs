@@ -10,7 +10,7 @@ use specdev_migrate::migrations;
 const FINDINGS: &str = include_str!("../../docs/findings.md");
 
 fn text(code: Code) -> String {
-    page(code.as_str()).unwrap().text
+    page(code.as_str()).expect("every code has a page").text
 }
 
 /// The content of every fence with this info string.
@@ -24,7 +24,7 @@ fn fences(text: &str, info: &str) -> Vec<String> {
                 out.extend((found == info).then(String::new));
             }
             (Some(_), Some(_)) => open = None,
-            (None, Some(true)) => *out.last_mut().unwrap() += &format!("{line}\n"),
+            (None, Some(true)) => out.last_mut().expect("the fence is open").extend([line, "\n"]),
             _ => {}
         }
     }
