@@ -16,9 +16,11 @@ pub mod status_values;
 mod index_values;
 pub mod lead;
 
+pub use execution_context_v1::{named_change, propose};
+
 use crate::finding::Code;
 use crate::state::artifact::Artifact;
-use crate::step::{Cx, PlanDraft, Release, Step};
+use crate::step::{Cx, PlanDraft, Release, Step, decide};
 
 /// Every step. Steps of one artifact stand in the order they run.
 pub const CHAIN: [&Step; 9] = [
@@ -63,10 +65,7 @@ const UNASSIGNED_TEXT: &str = "nobody is named as lead; the lead is `unassigned`
 
 fn unassigned_next(cx: &Cx<'_>) -> Vec<String> {
     let name = cx.change.map(|c| c.name.as_str()).unwrap_or_default();
-    vec![
-        "to name the lead, put this line into a decisions file and run with --decisions FILE:".into(),
-        format!("changes: {{{name}: {{lead: OWNER}}}}"),
-    ]
+    decide("to name the lead", &["changes:".into(), format!("  {name}: {{lead: OWNER}}")])
 }
 
 /// A plan that has to be planned again: not ready, and blocked where it was running.

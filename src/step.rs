@@ -282,20 +282,14 @@ impl<'a> JsonDraft<'a> {
 fn unmapped(notes: &mut Notes, at: Pointer, key: &str, name: &str) {
     let message = format!("`{key}` has no place in the new version");
     let raised = notes.raise(Code::UnmappedField, Some(at), message);
-    raised.next = vec![
-        "to let it go into history only, put this line into a decisions file and run with --decisions FILE:"
-            .into(),
-        format!("accept_unmapped: [{}]", Value::from(name)),
-    ];
+    let lines = ["accept_unmapped:".into(), format!("  - {}", Value::from(name))];
+    raised.next = decide("to let it go into history only", &lines);
 }
 
-/// Bytes of a file that go into history as they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// The entry's pointer (`frontmatter`, `section:…`, `record`, `/worktrees/0`).
-    pub pointer: String,
-    /// Where the bytes stand in the file as it is on disk.
-    pub range: Range<usize>,
+/// Lines that make a decisions file, after a sentence of what they decide.
+pub fn decide(why: &str, lines: &[String]) -> Vec<String> {
+    let intro = format!("{why}, put this into a file and run again with --decisions FILE:");
+    [intro, "schema_version: 1".into()].into_iter().chain(lines.iter().cloned()).collect()
 }
 
 /// The draft of edits to a goal plan.
@@ -467,6 +461,49 @@ pub struct EvidenceEdit {
     pub section: String,
     /// The section it replaces; `None`: appended.
     pub replaces: Option<Range<usize>>,
+}
+
+/// What a pre-filled decisions file says of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The change.
+    pub change: String,
+    /// Its open records.
+    pub tickets: Vec<ProposedTicket>,
+    /// Worktrees and branches without a record.
+    pub accounted: Vec<String>,
+    /// The workspace git confirms, or why it does not.
+    pub workspace: Result<ProposedWorkspace, String>,
+    /// Whether nobody is named who could own the workspace.
+    pub needs_lead: bool,
+}
+
+/// An open record, with the pins of today.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedTicket {
+    /// `T-NN` or `direct-spec`.
+    pub ticket: String,
+    /// Who may confirm.
+    pub owners: Vec<String>,
+    /// Why it is open.
+    pub reasons: Vec<String>,
+    /// Digest of the record.
+    pub record_sha256: String,
+    /// Digest of what git shows.
+    pub seen: String,
+}
+
+/// A workspace to confirm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedWorkspace {
+    /// `current` or `worktree`.
+    pub policy: &'static str,
+    /// `current` or a path below the project root.
+    pub locator: String,
+    /// Its branch.
+    pub branch: String,
+    /// Full commit id.
+    pub base_sha: String,
 }
 
 /// What the index says, in the version a step was given.

@@ -9,7 +9,7 @@ use crate::finding::Code;
 use crate::schema;
 use crate::state::artifact::Artifact;
 use crate::state::index::with_session;
-use crate::step::{JsonDraft, Run, Step};
+use crate::step::{JsonDraft, Run, Step, decide};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -123,11 +123,8 @@ fn archive(d: &mut JsonDraft<'_>) {
     raised.next = if says {
         vec!["correct `archived` or `change_status` in the file, then run again".into()]
     } else {
-        vec![
-            "correct the file, or put these lines into a decisions file and run with --decisions FILE:"
-                .into(),
-            format!("changes: {{{name}: {{archived: false}}}}"),
-        ]
+        let line = format!("  {name}: {{archived: false}}");
+        decide("correct the file; or, to say that it is not archived", &["changes:".into(), line])
     };
 }
 

@@ -8,32 +8,36 @@ use crate::facts::Facts;
 use crate::finding::Code;
 use crate::migrations::lead;
 use crate::state::record::{DIRECT_SPEC, Record};
-use crate::step::RecordsDraft;
+use crate::step::{RecordsDraft, decide};
 
 /// A workspace that git confirms.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace {
+pub(super) struct Workspace {
     /// `current` or `worktree`.
-    pub policy: &'static str,
+    pub(super) policy: &'static str,
     /// `current` or a path below the project root.
-    pub locator: String,
+    pub(super) locator: String,
     /// Its branch.
-    pub branch: String,
+    pub(super) branch: String,
     /// Full commit id.
-    pub base_sha: String,
+    pub(super) base_sha: String,
     /// Who owns it.
-    pub owner: String,
+    pub(super) owner: String,
 }
 
 /// Conditions (1) to (3) over the records that count, or the first that fails.
-pub fn workspace_of(d: &RecordsDraft<'_>, counted: &[&Record]) -> Result<Workspace, String> {
+pub(super) fn workspace_of(d: &RecordsDraft<'_>, counted: &[&Record]) -> Result<Workspace, String> {
     let facts = d.facts.ok_or("no git facts (no repository, or --no-git)")?;
     let (branch, base_sha) = confirmed(d, facts, counted)?;
     let owner = owner(d).ok_or("nobody is named as owner")?;
     Ok(Workspace { policy: "current", locator: "current".into(), branch, base_sha, owner })
 }
 
-fn confirmed(d: &RecordsDraft<'_>, facts: &Facts, counted: &[&Record]) -> Result<(String, String), String> {
+pub(super) fn confirmed(
+    d: &RecordsDraft<'_>,
+    facts: &Facts,
+    counted: &[&Record],
+) -> Result<(String, String), String> {
     let mut parents: Vec<String> = Vec::new();
     for record in counted {
         let parent = parent(d, record)
@@ -93,10 +97,8 @@ pub(super) fn raise_lead_conflict(d: &mut RecordsDraft<'_>) -> bool {
     }
     let text = format!("the goal plan is led by {plan}, the change-status by {status}");
     let name = &d.change.name;
-    let next = vec![
-        "put this line into a decisions file and run with --decisions FILE:".into(),
-        format!("changes: {{{name}: {{lead: {}}}}}", Value::from(plan.as_str())),
-    ];
+    let line = format!("  {name}: {{lead: {}}}", Value::from(plan.as_str()));
+    let next = decide("to name the lead", &["changes:".into(), line]);
     let file = d.change.path(".status.json");
     let at = crate::doc::pointer::Pointer::new(["leadership", "current"]);
     let raised = d.notes.raise(Code::ConflictingLead, Some(at), text);

@@ -51,13 +51,7 @@ pub(super) fn run(d: &mut RecordsDraft<'_>) {
     if !decide::hold(d, &standings, workspace.as_ref()) {
         return;
     }
-    d.kept = (0..standings.len())
-        .map(|n| {
-            let decision = decide::of(d, &d.records.list[n].ticket).filter(|_| standings[n].is_open());
-            KeptRecord { record: n, decision: decision.map(|t| decide::written(d, n, t)) }
-        })
-        .collect();
-    super::clear(d);
+    keep(d, &standings);
     match workspace {
         Some(workspace) => {
             d.context = Some(context::context(d, &workspace));
@@ -68,6 +62,48 @@ pub(super) fn run(d: &mut RecordsDraft<'_>) {
     if is_live {
         raise_history_only(d, &standings);
     }
+}
+
+/// A release without contexts has no place to go on in: every record goes into history, open ones by an
+/// owner's `retire`.
+pub(super) fn into_history(d: &mut RecordsDraft<'_>) {
+    let standings: Vec<Standing> = d.records.list.iter().map(|r| judge(d, r)).collect();
+    let going_on = d
+        .records
+        .list
+        .iter()
+        .filter(|r| decide::of(d, &r.ticket).is_some_and(|t| t.action == Action::Continue));
+    let going_on: Vec<String> = going_on.map(|r| r.ticket.clone()).collect();
+    for ticket in going_on {
+        let release = d.cx.release.name;
+        d.usage.push(format!(
+            "{} {ticket}: release {release} has no records to continue in; use retire",
+            d.change.name
+        ));
+    }
+    let retired: Vec<String> = d
+        .records
+        .list
+        .iter()
+        .filter(|r| decide::of(d, &r.ticket).is_some())
+        .map(|r| r.ticket.clone())
+        .collect();
+    let open = judge::raise_open(d, &standings, |ticket| retired.iter().any(|t| t == ticket));
+    if open || !decide::hold(d, &standings, None) {
+        return;
+    }
+    keep(d, &standings);
+    raise_history_only(d, &standings);
+}
+
+/// Every record goes into history, with the decision that let an open one go, and `worktrees` becomes `[]`.
+fn keep(d: &mut RecordsDraft<'_>, standings: &[Standing]) {
+    let kept = |n: usize| {
+        let decision = decide::of(d, &d.records.list[n].ticket).filter(|_| standings[n].is_open());
+        KeptRecord { record: n, decision: decision.map(|t| decide::written(d, n, t)) }
+    };
+    d.kept = (0..standings.len()).map(kept).collect();
+    super::clear(d);
 }
 
 /// What is meant to become of a record, if the workspace is confirmed.

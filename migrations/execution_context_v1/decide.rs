@@ -81,7 +81,7 @@ fn fresh(d: &mut RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> bool 
 }
 
 /// What `seen` is where git shows nothing.
-pub const NO_FACTS: &str = "000000000000";
+pub(super) const NO_FACTS: &str = "000000000000";
 
 /// No uncommitted files in a ticket's worktree that is not the workspace.
 fn clean(d: &mut RecordsDraft<'_>, n: usize, workspace: Option<&Workspace>) -> bool {

@@ -4,13 +4,13 @@ use crate::facts::{Facts, WORKTREES, pairs, short_branch};
 use crate::finding::Code;
 use crate::git::Worktree;
 use crate::state::change::is_change_name;
-use crate::step::{Raised, RecordsDraft};
+use crate::step::{Raised, RecordsDraft, decide};
 
 use super::judge::{count, quoted, short};
 
 /// A worktree or branch that names a change, and whose record nobody finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
+pub(super) struct Stray {
     /// Path below the project root, or branch name.
     pub name: String,
     /// Its branch, when it has one.
@@ -22,7 +22,7 @@ pub struct Stray {
 }
 
 impl Stray {
-    fn blocks(&self) -> bool {
+    pub(super) fn blocks(&self) -> bool {
         self.is_worktree || self.ahead > 0
     }
 }
@@ -87,7 +87,7 @@ fn drift(d: &mut RecordsDraft<'_>, facts: &Facts) {
 
 /// Everything below the worktree folder, and every branch of ours, that names this change and belongs to
 /// no record of it.
-pub fn strays(d: &RecordsDraft<'_>, facts: &Facts) -> Vec<Stray> {
+pub(super) fn strays(d: &RecordsDraft<'_>, facts: &Facts) -> Vec<Stray> {
     let name = d.change.name.as_str();
     let parent = d.records.list.iter().find_map(|r| super::judge::parent(d, r));
     let parent = parent
@@ -168,15 +168,10 @@ fn report(d: &RecordsDraft<'_>, facts: &Facts, stray: &Stray) -> Raised {
         if stray.is_worktree {
             next.push(format!("git -C {} status", quoted(&stray.name)));
         }
-        next.push(
-            "look at it with its owner; to keep it as it is, list it under `accounted` in a decisions file:"
-                .into(),
-        );
-        next.push(format!(
-            "changes: {{{}: {{accounted: [{}]}}}}",
-            d.change.name,
-            serde_json::Value::from(stray.name.as_str())
-        ));
+        let name = serde_json::Value::from(stray.name.as_str());
+        let line = format!("  {}: {{accounted: [{name}]}}", d.change.name);
+        next.extend(decide("look at it with its owner; to keep it as it is", &["changes:".into(), line]));
+        next.push("or, pre-filled:".into());
         next.push("specdev-migrate decisions > decisions.yaml".into());
     } else {
         message += "; all of its commits are in the parent branch";

@@ -9,7 +9,7 @@ use crate::step::RecordsDraft;
 
 /// How a record stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub(super) enum Standing {
     /// Done; only its history matters.
     Finished,
     /// Planned, and nobody ever began.
@@ -20,7 +20,7 @@ pub enum Standing {
 
 impl Standing {
     /// Whether the owner must act.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         matches!(self, Standing::Open(_))
     }
 }
@@ -28,7 +28,7 @@ impl Standing {
 const RUNNING: [&str; 5] = ["planned", "active", "review", "integrating", "blocked"];
 
 /// Judge one record by its status and by what git shows.
-pub fn judge(d: &RecordsDraft<'_>, record: &Record) -> Standing {
+pub(super) fn judge(d: &RecordsDraft<'_>, record: &Record) -> Standing {
     let status = record.status();
     let attempts = record.value.pointer("/integration/attempts").and_then(Value::as_u64).unwrap_or(0);
     let is_done =
@@ -85,7 +85,7 @@ fn contained(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, revision: &st
 }
 
 /// The parent branch of a record: its own word, else the configuration's, else the one checked out.
-pub fn parent(d: &RecordsDraft<'_>, record: &Record) -> Option<String> {
+pub(super) fn parent(d: &RecordsDraft<'_>, record: &Record) -> Option<String> {
     let own = record.text("parent_branch").map(|b| short_branch(b.to_string()));
     own.or_else(|| d.default_branch.map(str::to_string))
         .or_else(|| d.facts.and_then(|f| f.survey.head_branch.clone()))

@@ -8,17 +8,17 @@ mod convert;
 mod decide;
 mod inventory;
 mod judge;
+mod propose;
 
-pub use context::workspace_of;
-pub use inventory::{Stray, strays};
-pub use judge::{Standing, judge};
+pub use inventory::named_change;
+pub use propose::propose;
 
 use crate::account::{Booking, Fate};
 use crate::doc::pointer::Pointer;
 use crate::finding::Code;
 use crate::state::artifact::Artifact;
 use crate::state::record::Source;
-use crate::step::{KeptRecord, RecordsDraft, Run, Step};
+use crate::step::{RecordsDraft, Run, Step};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -38,21 +38,9 @@ fn run(d: &mut RecordsDraft<'_>) {
         return;
     }
     if !d.cx.release.has_contexts() {
-        let standings: Vec<Standing> = d.records.list.iter().map(|r| judge(d, r)).collect();
-        let open = judge::raise_open(d, &standings, |_| false);
-        if !open {
-            keep_all(d);
-            convert::raise_history_only(d, &standings);
-        }
-        return;
+        return convert::into_history(d);
     }
     convert::run(d);
-}
-
-/// Every record goes into history as it is, and `worktrees` becomes empty.
-fn keep_all(d: &mut RecordsDraft<'_>) {
-    d.kept = (0..d.records.list.len()).map(|record| KeptRecord { record, decision: None }).collect();
-    clear(d);
 }
 
 /// Empty `worktrees` and book what stood there.

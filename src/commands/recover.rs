@@ -54,7 +54,9 @@ pub fn run(args: &Recover) -> Result<Outcome> {
 
 fn edited_text(edited: &apply::Edited) -> String {
     match &edited.saved {
-        Some(saved) => format!("{} was edited meanwhile and stays; the other version is {saved}", edited.path),
+        Some(saved) => {
+            format!("{} was edited meanwhile and stays; the other version is {saved}", edited.path)
+        }
         None => format!("{} was edited meanwhile and stays", edited.path),
     }
 }

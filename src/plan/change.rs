@@ -17,12 +17,13 @@ use crate::error::Result;
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::section::History;
 use crate::history::write::{FileBytes, Unit};
-use crate::migrations::lead;
+use crate::migrations::{self, lead};
 use crate::schema;
 use crate::state::artifact::Artifact;
 use crate::state::change::{Change, is_change_name};
 use crate::state::index::VALUES;
-use crate::step::{Cx, PastRecord};
+use crate::state::record::Records;
+use crate::step::{Cx, PastRecord, Proposal};
 
 const ARTIFACT: Artifact = Artifact::ChangeStatus;
 
@@ -94,6 +95,10 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
         chain.edit(&[empty], &records.bookings)?;
         chain.steps.push(records.step);
     }
+    if records.findings.iter().any(Finding::stops) {
+        // Only to find what else is wrong: old records are no fault of the new version's schema.
+        chain.set_records_aside()?;
+    }
     let target = request.release.target(ARTIFACT).unwrap_or(0);
     chain.run(&cx, target, true)?;
     chain.check_unnumbered();
@@ -101,6 +106,28 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
     out.status = Some(chain.doc.value().clone());
     finish(shared, change, chain, goal, &mut records, &mut out);
     Ok(out)
+}
+
+/// What a decisions file can be pre-filled with for one change.
+pub(super) fn propose(shared: &Shared<'_>, change: &Change) -> Option<Proposal> {
+    let request = shared.request;
+    let version = change.status_doc()?.value().get("schema_version")?.as_u64()?;
+    let past = history(shared, change, &mut ChangePlan::default());
+    let settled = BTreeMap::new();
+    let cx = Cx {
+        release: request.release,
+        limits: shared.limits,
+        decisions: request.decisions,
+        change: Some(change),
+        lead: lead::find(change, request.decisions),
+        entry: None,
+        entry_id: &|_| String::new(),
+        settled: &settled,
+        archived: &request.tree.archived,
+    };
+    let list = Records::read(change);
+    let draft = records::draft(shared, change, &cx, &list, &past, version, None);
+    Some(migrations::propose(&draft))
 }
 
 /// Put the parts together: files, entries, findings.
@@ -146,8 +173,10 @@ fn finish(
         .sort_by(|(_, a), (_, b)| (&a.meta.source, a.meta.range).cmp(&(&b.meta.source, b.meta.range)));
     let hosts = change.history.iter().chain(change.evidence.values());
     unit.hosts = hosts.map(|f| (f.path.clone(), f.bytes.clone())).collect();
+    // One word about a missing lead is enough for a change.
+    let is_said = chain.findings.iter().any(|f| f.code == Code::LeadUnassigned);
+    out.findings.extend(goal.findings.into_iter().filter(|f| !(is_said && f.code == Code::LeadUnassigned)));
     out.findings.extend(chain.findings);
-    out.findings.extend(goal.findings);
     out.findings.append(&mut records.findings);
     out.usage.append(&mut records.usage);
     out.is_pending |= !unit.files.is_empty() || out.findings.iter().any(Finding::stops);

@@ -184,6 +184,19 @@ impl Chain<'_> {
         Ok(())
     }
 
+    /// Empty `worktrees` of a version whose records cannot become new ones.
+    pub(super) fn set_records_aside(&mut self) -> Result<()> {
+        let at = Pointer::new(["worktrees"]);
+        let is_old = self.version < super::index::AUTHORITY;
+        if !is_old
+            || !self.doc.value().get("worktrees").is_some_and(|w| w.as_array().is_some_and(|w| !w.is_empty()))
+        {
+            return Ok(());
+        }
+        let booking = Booking { from: at.clone(), fate: Fate::Retired { rule: "set aside" } };
+        self.edit(&[Op::Replace { at, value: Value::Array(Vec::new()) }], &[booking])
+    }
+
     /// Whether a finding keeps this artifact from being written.
     pub(super) fn is_stopped(&self) -> bool {
         self.findings.iter().any(Finding::stops)

@@ -26,7 +26,7 @@ use crate::state::change::Change;
 use crate::state::index::Index;
 use crate::state::record::Records;
 use crate::state::tree::Tree;
-use crate::step::{Limits, Raised, Release};
+use crate::step::{Limits, Proposal, Raised, Release};
 
 use change::ChangePlan;
 
@@ -114,20 +114,34 @@ pub(crate) struct Shared<'a> {
     default_branch: Option<String>,
 }
 
+impl<'a> Shared<'a> {
+    fn new(request: Request<'a>) -> Shared<'a> {
+        let tree = request.tree;
+        let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok()).map(|d| d.value().clone());
+        let config = config.unwrap_or_default();
+        let index = tree.index.as_ref().and_then(|f| f.doc.as_ref().ok());
+        Shared {
+            request,
+            index: index.map(|d| Index::read(d.value())).unwrap_or_default(),
+            has_index: tree.index.is_some(),
+            limits: limits(&config),
+            default_branch: config.pointer("/git/default_branch").and_then(Value::as_str).map(str::to_string),
+        }
+    }
+}
+
+/// What a decisions file can be pre-filled with, for these changes.
+pub fn proposals(request: Request<'_>, changes: &BTreeSet<String>) -> Vec<Proposal> {
+    let shared = Shared::new(request);
+    let named = changes.iter().filter_map(|name| request.tree.changes.get(name));
+    named.filter_map(|c| change::propose(&shared, c)).collect()
+}
+
 /// Make the plan. Fails for faults of the decisions file and for broken promises of the tool itself.
 pub fn plan(request: Request<'_>) -> Result<Plan> {
     let tree = request.tree;
     let mut findings = tree.findings.clone();
-    let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok()).map(|d| d.value().clone());
-    let config = config.unwrap_or_default();
-    let index_doc = tree.index.as_ref().and_then(|f| f.doc.as_ref().ok());
-    let shared = Shared {
-        request,
-        index: index_doc.map(|d| Index::read(d.value())).unwrap_or_default(),
-        has_index: tree.index.is_some(),
-        limits: limits(&config),
-        default_branch: config.pointer("/git/default_branch").and_then(Value::as_str).map(str::to_string),
-    };
+    let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
     let changes: Vec<ChangePlan> =
         changes.into_par_iter().map(|c| change::plan(&shared, c)).collect::<Result<Vec<_>>>()?;
@@ -142,6 +156,7 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
         return Err(Error::new(Kind::Usage, format!("decisions file: {}", usage.join("; ")))
             .hint("specdev-migrate decisions > decisions.yaml"));
     }
+    strangers(request, &mut findings);
     let state = [config, index];
     state.iter().for_each(|s| findings.extend(s.findings.iter().cloned()));
     if !tree.archived.is_empty() {
@@ -226,6 +241,27 @@ fn assemble(
     }
     sort(&mut plan.findings);
     Ok(plan)
+}
+
+/// Worktrees and branches of ours that name no change of this state.
+fn strangers(request: Request<'_>, findings: &mut Vec<Finding>) {
+    let Some(facts) = request.facts else { return };
+    let is_ours = |name: &str| {
+        crate::migrations::named_change(name).is_some_and(|c| request.tree.changes.contains_key(c))
+    };
+    let worktrees = facts.survey.worktrees.iter().filter_map(|w| {
+        let path = facts.below_root(w).filter(|p| p.starts_with(crate::facts::WORKTREES))?;
+        let recorded = !w.branch.as_deref().is_some_and(is_ours) && !is_ours(&path);
+        recorded.then_some(path)
+    });
+    let on_worktree =
+        |branch: &str| facts.survey.worktrees.iter().any(|w| w.branch.as_deref() == Some(branch));
+    let branches =
+        facts.survey.branches.keys().filter(|b| b.starts_with("speculo/") && !is_ours(b) && !on_worktree(b));
+    for name in worktrees.chain(branches.cloned()) {
+        let text = format!("{name} names no change of this state and is none of this tool's business");
+        findings.push(Finding::new(Code::OtherWorktree, Scope::Repository, None, text));
+    }
 }
 
 fn last_seq(host: Option<&[u8]>) -> u64 {

@@ -56,23 +56,7 @@ pub(super) fn plan(
     for step in migrations::steps(Artifact::ExecutionRecord) {
         let Run::Records(draft_of) = step.run else { continue };
         out.step = step.name;
-        let mut draft = RecordsDraft {
-            cx,
-            change,
-            records: &records,
-            past,
-            facts: shared.request.facts,
-            default_branch: shared.default_branch.as_deref(),
-            ticket_execution: ticket_execution.clone(),
-            version,
-            kept: Vec::new(),
-            clears_worktrees: false,
-            evidence: BTreeMap::new(),
-            context: None,
-            notes: Default::default(),
-            inventory: Vec::new(),
-            usage: Vec::new(),
-        };
+        let mut draft = draft(shared, change, cx, &records, past, version, ticket_execution.clone());
         draft_of(&mut draft);
         let status = &change.status.file;
         let locate = |p: &Pointer| change.status_doc().and_then(|d| d.find(p)).map(|n| n.range.start);
@@ -88,6 +72,35 @@ pub(super) fn plan(
         write(shared, change, &records, draft, &scope, &mut out)?;
     }
     Ok(out)
+}
+
+/// An empty draft over a change's records.
+pub(super) fn draft<'a>(
+    shared: &'a Shared<'_>,
+    change: &'a Change,
+    cx: &'a Cx<'a>,
+    records: &'a Records,
+    past: &'a [PastRecord],
+    version: u64,
+    ticket_execution: Option<String>,
+) -> RecordsDraft<'a> {
+    RecordsDraft {
+        cx,
+        change,
+        records,
+        past,
+        facts: shared.request.facts,
+        default_branch: shared.default_branch.as_deref(),
+        ticket_execution,
+        version,
+        kept: Vec::new(),
+        clears_worktrees: false,
+        evidence: BTreeMap::new(),
+        context: None,
+        notes: Default::default(),
+        inventory: Vec::new(),
+        usage: Vec::new(),
+    }
 }
 
 /// What is wrong with the records themselves.

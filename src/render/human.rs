@@ -102,8 +102,9 @@ fn common_next(out: &mut String, group: &[&Finding]) {
     let mut told: Vec<&str> = Vec::new();
     for line in group.iter().flat_map(|f| &f.next) {
         if !told.contains(&line.as_str()) {
+            let label = if told.is_empty() { "next:" } else { "" };
+            let _ = writeln!(out, "    {label:6} {line}");
             told.push(line);
-            let _ = writeln!(out, "    next:  {line}");
         }
     }
     if !told.is_empty() || group.first().is_some_and(|f| f.stops()) {
