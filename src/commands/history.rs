@@ -73,7 +73,9 @@ pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
 
 /// The old bytes of one entry, exactly; or what became of one value.
 pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Report) -> Result<Outcome> {
-    let tree = Tree::read(&layout(place)?)?;
+    // With --trace there is no id: the one positional argument is the path.
+    let named = id.filter(|_| pointer.is_some()).map(|path| Place { path: path.into(), ..place.clone() });
+    let tree = Tree::read(&layout(named.as_ref().unwrap_or(place))?)?;
     if let Some(pointer) = pointer {
         let lines = trace(&tree, pointer)?;
         let text: String = lines.iter().map(|l| format!("{l}\n")).collect();

@@ -103,6 +103,28 @@ impl Tree {
         }
     }
 
+    /// Take a file away, as undoing a run does with what it created.
+    pub fn forget(&mut self, path: &str) {
+        if path == "HISTORY.md" {
+            self.history = None;
+            return;
+        }
+        let Some((name, rest)) = path.strip_prefix("changes/").and_then(|p| p.split_once('/')) else {
+            return;
+        };
+        let Some(change) = self.changes.get_mut(name) else { return };
+        match rest {
+            "README.md" => change.readme = None,
+            "HISTORY.md" => change.history = None,
+            "goal-plan.md" => change.plan = None,
+            _ => {
+                let stem =
+                    rest.strip_prefix("evidence/").and_then(|n| n.strip_suffix(".md")).unwrap_or_default();
+                change.evidence.remove(stem);
+            }
+        }
+    }
+
     /// The same tree with some files replaced or created: what a plan would leave behind.
     pub fn with<'a>(&'a self, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Tree {
         let mut by_change: BTreeMap<&str, Vec<(&str, &[u8])>> = BTreeMap::new();
