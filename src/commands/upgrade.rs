@@ -71,6 +71,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         ended,
         plan: &report,
         layout,
+        archived: &session.tree.archived,
         facts: session.facts.as_ref(),
         decisions: &session.decisions,
         patch: &patch,

@@ -1,4 +1,4 @@
-//! The report as one JSON document of a published, versioned schema (`schemas/report.v1.json`).
+//! The report as one JSON document of a published, versioned schema (`docs/report.v1.schema.json`).
 
 use std::collections::BTreeMap;
 
@@ -31,6 +31,7 @@ pub fn report(report: &Report<'_>) -> Vec<u8> {
             })
         })
         .collect();
+    out["archived"] = json!(report.archived);
     out["files"] = plan.files.iter().map(|f| file(report, f)).collect();
     out["account"] = account(report);
     out["findings"] = list(&plan.findings);

@@ -3,6 +3,9 @@
 pub mod diff;
 pub mod human;
 pub mod json;
+pub mod json_schema;
+
+use std::collections::BTreeSet;
 
 use crate::decisions::Decisions;
 use crate::facts::Facts;
@@ -80,6 +83,8 @@ pub struct Report<'a> {
     pub plan: &'a Plan,
     /// Where the state lies.
     pub layout: &'a Layout,
+    /// Names of the sealed changes.
+    pub archived: &'a BTreeSet<String>,
     /// What git showed.
     pub facts: Option<&'a Facts>,
     /// The decisions that were read.

@@ -6,5 +6,6 @@ mod doc_markdown;
 mod doc_yaml;
 mod explain;
 mod git;
+mod report;
 mod schemas;
 mod transaction;
