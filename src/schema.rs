@@ -16,6 +16,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::doc::pointer::Pointer;
+use crate::finding::Code;
 use crate::state::artifact::Artifact;
 
 /// One thing a value has that its schema does not allow.
@@ -45,6 +46,45 @@ pub fn check(artifact: Artifact, version: u64, value: &Value) -> Vec<Violation> 
 /// Whether there is a schema for this version.
 pub fn known(artifact: Artifact, version: u64) -> bool {
     versions(artifact).contains(&version)
+}
+
+/// A version number from its spelling, or why it is none this tool reads (contract.md §1).
+pub(crate) fn version_of(artifact: Artifact, text: Option<&str>) -> std::result::Result<u64, (Code, String)> {
+    let newest = match artifact {
+        // A configuration above 4 is left alone whatever its number.
+        Artifact::Config => u64::MAX,
+        _ => versions(artifact).iter().copied().max().unwrap_or(0),
+    };
+    let Some(text) = text else {
+        return Err((
+            Code::UnsupportedVersion,
+            "schema_version is missing; versions from 3 on can be upgraded".into(),
+        ));
+    };
+    let plain = !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_digit())
+        && (text == "0" || !text.starts_with('0'));
+    if !plain {
+        return Err((Code::UnsupportedVersion, format!("schema_version {text} is not a plain integer")));
+    }
+    match text.parse::<u64>() {
+        Ok(n) if n > newest => Err((
+            Code::NewerVersion,
+            format!(
+                "{artifact} version {n} was made by a newer tool; this one knows {newest} at most, upgrade it"
+            ),
+        )),
+        Ok(n) if n >= 3 => Ok(n),
+        Ok(n) => Err((
+            Code::UnsupportedVersion,
+            format!("{artifact} version {n} is older than 3 and cannot be upgraded"),
+        )),
+        Err(_) if artifact == Artifact::Config => Ok(u64::MAX),
+        Err(_) => Err((
+            Code::NewerVersion,
+            format!("{artifact} version {text} was made by a newer tool; upgrade it"),
+        )),
+    }
 }
 
 /// The members every file of this version has, in the order in which new ones are placed

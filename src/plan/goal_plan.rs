@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::json_chain::version_of;
 use super::placed;
 use crate::account::{Account, Fate, Location, value_leaves};
 use crate::doc::edit::Edits;
@@ -14,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::entry::Entry;
 use crate::migrations;
-use crate::schema;
+use crate::schema::{self, version_of};
 use crate::state::artifact::Artifact;
 use crate::state::change::SourceFile;
 use crate::state::tree::Tree;

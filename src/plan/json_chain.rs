@@ -14,7 +14,7 @@ use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::entry::Entry;
 use crate::history::write::FileBytes;
 use crate::migrations;
-use crate::schema::{self, Violation};
+use crate::schema::{self, Violation, version_of};
 use crate::state::artifact::Artifact;
 use crate::state::change::JsonFile;
 use crate::state::tree::Tree;
@@ -94,45 +94,6 @@ pub(super) fn open<'a>(
         account: Account::open(&file.file.path, &json_leaves(doc)),
         findings: Vec::new(),
     })
-}
-
-/// A version number from its spelling, or why it is none this tool reads (contract.md §1).
-pub(super) fn version_of(artifact: Artifact, text: Option<&str>) -> std::result::Result<u64, (Code, String)> {
-    let newest = match artifact {
-        // A configuration above 4 is left alone whatever its number.
-        Artifact::Config => u64::MAX,
-        _ => schema::versions(artifact).iter().copied().max().unwrap_or(0),
-    };
-    let Some(text) = text else {
-        return Err((
-            Code::UnsupportedVersion,
-            "schema_version is missing; versions from 3 on can be upgraded".into(),
-        ));
-    };
-    let plain = !text.is_empty()
-        && text.bytes().all(|b| b.is_ascii_digit())
-        && (text == "0" || !text.starts_with('0'));
-    if !plain {
-        return Err((Code::UnsupportedVersion, format!("schema_version {text} is not a plain integer")));
-    }
-    match text.parse::<u64>() {
-        Ok(n) if n > newest => Err((
-            Code::NewerVersion,
-            format!(
-                "{artifact} version {n} was made by a newer tool; this one knows {newest} at most, upgrade it"
-            ),
-        )),
-        Ok(n) if n >= 3 => Ok(n),
-        Ok(n) => Err((
-            Code::UnsupportedVersion,
-            format!("{artifact} version {n} is older than 3 and cannot be upgraded"),
-        )),
-        Err(_) if artifact == Artifact::Config => Ok(u64::MAX),
-        Err(_) => Err((
-            Code::NewerVersion,
-            format!("{artifact} version {text} was made by a newer tool; upgrade it"),
-        )),
-    }
 }
 
 impl Chain<'_> {

@@ -4,5 +4,6 @@ pub mod artifact;
 pub mod change;
 pub mod index;
 pub mod layout;
+pub mod papers;
 pub mod record;
 pub mod tree;

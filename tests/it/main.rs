@@ -9,3 +9,4 @@ mod git;
 mod report;
 mod schemas;
 mod transaction;
+mod validate;
