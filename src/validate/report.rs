@@ -89,12 +89,12 @@ fn source_line(bytes: &[u8], range: Range<usize>) -> SourceLine {
     let at = range.start.min(bytes.len());
     let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |i| at + i);
+    let end = if bytes[at..end].ends_with(b"\r") { end - 1 } else { end };
     let start =
         if start == 0 && bytes.starts_with(crate::doc::BOM) { crate::doc::BOM.len().min(at) } else { start };
     let before: Vec<char> = shown(&bytes[start..at]);
     let inside: Vec<char> = shown(&bytes[at..range.end.clamp(at, end)]);
     let after: Vec<char> = shown(&bytes[range.end.clamp(at, end)..end]);
-    let after = after.iter().collect::<String>().trim_end().chars().collect::<Vec<_>>();
     let mut text = String::new();
     let kept = &before[before.len().saturating_sub(SHOWN_BEFORE)..];
     let mut width_before = kept.len();

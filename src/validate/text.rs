@@ -79,11 +79,19 @@ impl<'a> Text<'a> {
                     }
                 }
             }
-            Spans::Header(header) => match pointer.tokens().first().and_then(|k| header.entry(k)) {
-                Some(entry) if entry.value_range.is_empty() => entry.key_range.clone(),
-                Some(entry) => entry.value_range.clone(),
-                None => header.inner.start..header.inner.start + 1,
-            },
+            Spans::Header(header) => {
+                let Some(entry) = pointer.tokens().first().and_then(|k| header.entry(k)) else {
+                    return header.inner.start..header.inner.start + 1;
+                };
+                if entry.value_range.is_empty() {
+                    return entry.key_range.clone();
+                }
+                let item = header.value().pointer(&pointer.to_string()).and_then(Value::as_str);
+                match item.filter(|_| pointer.tokens().len() > 1).and_then(|item| only(&entry.text, item)) {
+                    Some(at) => entry.value_range.start + at.start..entry.value_range.start + at.end,
+                    None => entry.value_range.clone(),
+                }
+            }
         }
     }
 
@@ -94,6 +102,13 @@ impl<'a> Text<'a> {
             Spans::Json(..) => 0,
         }
     }
+}
+
+/// Where a word stands in a text that holds it once: an item of a list in a header, as its spans are
+/// those of whole entries.
+fn only(text: &str, word: &str) -> Option<Range<usize>> {
+    let at = text.find(word).filter(|_| !word.is_empty())?;
+    (text.rfind(word) == Some(at)).then(|| at..at + word.len())
 }
 
 fn version_in(artifact: Artifact, doc: &Document) -> Option<u64> {

@@ -22,21 +22,24 @@ pub(super) fn done_without_evidence(case: &Case<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// What of an upgraded change is of the older template: Evidence that is missing or has other sections.
-pub(super) fn older_evidence(case: &Case<'_>, report: &mut Report<'_>) {
+pub(super) fn older_header(case: &Case<'_>, report: &mut Report<'_>) {
+    if case.past.is_upgraded {
+        without_header(case, report);
+    }
+}
+
+pub(super) fn older_done_without_evidence(case: &Case<'_>, report: &mut Report<'_>) {
     if case.past.is_upgraded {
         report_missing_evidence(case, report);
     }
-    if case.state.release.has_contexts() {
-        return;
-    }
+}
+
+pub(super) fn older_evidence(case: &Case<'_>, report: &mut Report<'_>) {
     for (_, file, body) in done_evidence(case) {
         let missing = missing_sections(case, &body);
         if !missing.is_empty() && is_older(case, &body) {
-            report.file(
-                &file.path,
-                format!("is of an older template; this release's has {}", listed(&missing, "## ")),
-            );
+            let message = format!("is of an older template; this release's has {}", listed(&missing, "## "));
+            report.file(&file.path, message);
         }
     }
 }
@@ -147,9 +150,7 @@ pub(super) fn complete_tickets(case: &Case<'_>, report: &mut Report<'_>) {
 }
 
 pub(super) fn writable_paths(case: &Case<'_>, report: &mut Report<'_>) {
-    let open =
-        |f: &&TicketFile| f.get("writable_paths").is_some_and(|v| v.as_array().is_some_and(Vec::is_empty));
-    for file in ready(case).filter(open).filter(|_| !case.past.is_upgraded) {
+    for file in ready(case).filter(|f| !case.past.is_upgraded && has_no_paths(f)) {
         at(file, report, "writable_paths", "a ticket that is ready names the paths it may write");
     }
 }
@@ -167,35 +168,18 @@ pub(super) fn verification(case: &Case<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// What of an upgraded change's tickets is of the older template.
+/// What tickets of an upgraded change lack because the older template did not ask for it.
 pub(super) fn older_ticket(case: &Case<'_>, report: &mut Report<'_>) {
-    if !case.past.is_upgraded {
-        return;
-    }
-    without_header(case, report);
-    if case.state.release.has_contexts() {
-        return;
-    }
-    for file in ready(case) {
+    for file in ready(case).filter(|_| case.past.is_upgraded) {
         let missing = missing_verification(file);
         if !missing.is_empty() {
-            at(
-                file,
-                report,
-                "ready",
-                format!(
-                    "the ticket is of an older template: `## 8. 验证矩阵` lacks {}",
-                    listed(&missing, "")
-                ),
-            );
+            let missing = listed(&missing, "");
+            let message = format!("the ticket is of an older template: `## 8. 验证矩阵` lacks {missing}");
+            at(file, report, "ready", message);
         }
-        if file.get("writable_paths").is_some_and(|v| v.as_array().is_some_and(Vec::is_empty)) {
-            at(
-                file,
-                report,
-                "writable_paths",
-                "the ticket is of an older template, which asked for no writable paths",
-            );
+        if has_no_paths(file) {
+            let message = "the ticket is of an older template, which asked for no writable paths";
+            at(file, report, "writable_paths", message);
         }
     }
 }
@@ -308,6 +292,10 @@ fn e2e_claim(text: &str) -> Option<usize> {
 
 fn has_word(line: &str, words: &[&str]) -> bool {
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| words.contains(&word))
+}
+
+fn has_no_paths(file: &TicketFile) -> bool {
+    file.get("writable_paths").and_then(|v| v.as_array()).is_some_and(Vec::is_empty)
 }
 
 fn missing_verification(file: &TicketFile) -> Vec<&'static str> {
