@@ -121,10 +121,16 @@ impl<'a> Case<'a> {
 
 impl Past {
     fn add(&mut self, history: &History, file: &SourceFile) {
+        let stem = file.path.rsplit_once("/evidence/").and_then(|(_, name)| name.strip_suffix(".md"));
         for entry in &history.entries {
-            let Ok(bytes) = entry.bytes(&file.bytes) else { continue };
             let (source, pointer) = (entry.meta.source.as_str(), entry.meta.pointer.as_str());
-            if pointer.starts_with("/worktrees/") || pointer == "record" {
+            let is_record = pointer.starts_with("/worktrees/") || pointer == "record";
+            if let (true, Some(ticket)) = (is_record, stem) {
+                self.recorded.insert(ticket.to_string());
+                continue;
+            }
+            let Ok(bytes) = entry.bytes(&file.bytes) else { continue };
+            if is_record {
                 self.recorded.extend(ticket_of(&bytes));
             } else if pointer.is_empty() && source.ends_with("/.status.json") {
                 let version =

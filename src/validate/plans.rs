@@ -104,36 +104,29 @@ pub(super) fn ready_status(case: &Case<'_>, report: &mut Report<'_>) {
 }
 
 pub(super) fn sections(case: &Case<'_>, report: &mut Report<'_>) {
-    let Some((plan, body)) = ready(case) else { return };
-    let missing: Vec<&str> = SECTIONS.into_iter().filter(|title| !body.has_heading(2, title)).collect();
-    if !missing.is_empty() {
-        let message = format!("a plan that is ready needs the sections {}", listed(&missing, "## "));
-        report.member(plan, "ready_for_execution", message);
+    if let Some(ready) = ready(case).filter(|_| !keeps_older_body(case)) {
+        report_sections(&ready, report);
     }
 }
 
 pub(super) fn markers(case: &Case<'_>, report: &mut Report<'_>) {
-    let Some((plan, body)) = ready(case) else { return };
-    let headings = HEADINGS.into_iter().filter(|title| !body.has_heading(3, title));
-    let words = WORDS.into_iter().filter(|words| !body.contains(words));
-    let missing: Vec<String> =
-        headings.map(|title| format!("`### {title}`")).chain(words.map(|w| format!("`{w}`"))).collect();
-    if !missing.is_empty() {
-        let message = format!(
-            "a plan that is ready says how its lead directs and integrates; not found: {}",
-            missing.join(", ")
-        );
-        report.member(plan, "ready_for_execution", message);
+    if let Some(ready) = ready(case).filter(|_| !keeps_older_body(case)) {
+        report_markers(&ready, report);
     }
 }
 
 pub(super) fn assumptions(case: &Case<'_>, report: &mut Report<'_>) {
-    let Some((_, body)) = ready(case) else { return };
-    let Some((start, text)) = body.section(2, "Assumptions") else { return };
-    // The template's own sentence names the condition and is no assumption.
-    if let Some(at) = text.find(HIGH_IMPACT).filter(|_| !text.contains(TEMPLATE_SENTENCE)) {
-        let range = start + at..start + at + HIGH_IMPACT.len();
-        report.span(body.file, range, None, "an assumption of high impact stands in a plan that is ready");
+    if let Some(ready) = ready(case).filter(|_| !keeps_older_body(case)) {
+        report_assumptions(&ready, report);
+    }
+}
+
+/// The three above for a plan that was ready before its upgrade and stayed so, with the body it had.
+pub(super) fn older_template(case: &Case<'_>, report: &mut Report<'_>) {
+    if let Some(ready) = ready(case).filter(|_| keeps_older_body(case)) {
+        report_sections(&ready, report);
+        report_markers(&ready, report);
+        report_assumptions(&ready, report);
     }
 }
 
@@ -175,8 +168,46 @@ pub(super) fn serial_limit(case: &Case<'_>, report: &mut Report<'_>) {
     }
 }
 
+fn report_sections((plan, body): &Ready<'_>, report: &mut Report<'_>) {
+    let missing: Vec<&str> = SECTIONS.into_iter().filter(|title| !body.has_heading(2, title)).collect();
+    if !missing.is_empty() {
+        let message = format!("a plan that is ready needs the sections {}", listed(&missing, "## "));
+        report.member(plan, "ready_for_execution", message);
+    }
+}
+
+fn report_markers((plan, body): &Ready<'_>, report: &mut Report<'_>) {
+    let headings = HEADINGS.into_iter().filter(|title| !body.has_heading(3, title));
+    let words = WORDS.into_iter().filter(|words| !body.contains(words));
+    let missing: Vec<String> =
+        headings.map(|title| format!("`### {title}`")).chain(words.map(|w| format!("`{w}`"))).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        let message =
+            format!("a plan that is ready says how its lead directs and integrates; not found: {missing}");
+        report.member(plan, "ready_for_execution", message);
+    }
+}
+
+fn report_assumptions((_, body): &Ready<'_>, report: &mut Report<'_>) {
+    let Some((start, text)) = body.section(2, "Assumptions") else { return };
+    // The template's own sentence names the condition and is no assumption.
+    if let Some(at) = text.find(HIGH_IMPACT).filter(|_| !text.contains(TEMPLATE_SENTENCE)) {
+        let range = start + at..start + at + HIGH_IMPACT.len();
+        report.span(body.file, range, None, "an assumption of high impact stands in a plan that is ready");
+    }
+}
+
+/// A plan of version 4 keeps its readiness and its body when it becomes version 5.
+fn keeps_older_body(case: &Case<'_>) -> bool {
+    case.past.ready_plan == Some(4)
+}
+
+/// A plan and its body.
+type Ready<'c> = (&'c Text<'c>, Body<'c>);
+
 /// The plan and its body when it is ready and of the version whose template is known here.
-fn ready<'c>(case: &'c Case<'_>) -> Option<(&'c Text<'c>, Body<'c>)> {
+fn ready<'c>(case: &'c Case<'_>) -> Option<Ready<'c>> {
     let plan = case.plan.as_ref().filter(|p| p.version == 5 && is_ready(p))?;
     Some((plan, case.plan_body()?))
 }

@@ -180,6 +180,15 @@ pub const RULES: &[Rule] = &[
         check: Check::Change(plans::replan),
     },
     Rule {
+        id: "plan-older-template",
+        releases: &[WORKTREES],
+        class: Legacy,
+        stage: None,
+        guards: "a plan that stayed ready through its upgrade follows this release's template",
+        advice: "bring the plan up to date when it is next worked on",
+        check: Check::Change(plans::older_template),
+    },
+    Rule {
         id: "plan-older-body",
         releases: &[CONTEXTS],
         class: Legacy,
@@ -486,6 +495,15 @@ pub const RULES: &[Rule] = &[
         guards: "no Evidence claims a passed E2E from a source worktree",
         advice: "run E2E on the candidate and show it in section 7",
         check: Check::Change(tickets::source_e2e),
+    },
+    Rule {
+        id: "evidence-older-e2e",
+        releases: &[WORKTREES],
+        class: Legacy,
+        stage: None,
+        guards: "no Evidence of an upgraded change claims a passed E2E from a source worktree",
+        advice: "run E2E again when the ticket is next worked on",
+        check: Check::Change(tickets::older_source_e2e),
     },
     Rule {
         id: "implement-record",

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use specdev_migrate::decisions::Decisions;
+use specdev_migrate::facts::Facts;
 use specdev_migrate::finding::{Code, Place};
+use specdev_migrate::git::{Git, Program};
 use specdev_migrate::migrations;
-use specdev_migrate::plan::{Request, plan};
+use specdev_migrate::plan::{Request, plan, records};
 use specdev_migrate::state::layout::{Discovery, Layout};
 use specdev_migrate::state::papers::Papers;
 use specdev_migrate::state::tree::Tree;
@@ -150,6 +152,31 @@ fn a_folder_with_nothing_managed_in_it_is_clean() {
     put(folder.path(), "changes/2026-08-01-notes/notes.md", "# Notes\n");
     for release in ["0.7.3", "2.0.6"] {
         assert_eq!(judge(folder.path(), release, None), []);
+    }
+}
+
+#[test]
+fn a_value_of_a_wrong_type_is_a_violation_and_no_reason_to_stop() {
+    let root = fixtures().join("integration-result/pass");
+    let tree = tree(&root);
+    let path = "changes/2026-08-01-login/.status.json";
+    let value: Value = serde_json::from_slice(&tree.file(path).unwrap().bytes).unwrap();
+    let mut pointers = Vec::new();
+    walk(&value, String::new(), &mut pointers);
+    assert!(pointers.len() > 100);
+    for pointer in pointers {
+        for wrong in [Value::from(0.5), serde_json::json!({}), serde_json::json!([[]])] {
+            let mut broken = value.clone();
+            *broken.pointer_mut(&pointer).unwrap() = wrong.clone();
+            let bytes = broken.to_string().into_bytes();
+            let tree = tree.with([(path, bytes.as_slice())]);
+            for release in &migrations::RELEASES {
+                let options = Options { release, stage: Some(Stage::Implement) };
+                let found = validate::validate(&tree, &Papers::default(), &options);
+                let is_seen = !found.is_empty() || !validate::unreadable(&tree).is_empty();
+                assert!(is_seen, "{pointer}: {wrong}");
+            }
+        }
     }
 }
 
@@ -347,7 +374,13 @@ fn tree_named_by_the_environment() {
     let release = release.unwrap_or_else(|| validate::default_release(&tree));
     if var("VALIDATE_UPGRADED").is_some() {
         let decisions = Decisions::default();
-        let request = Request { tree: &tree, release, decisions: &decisions, partial: false, facts: None };
+        let git = Git::open(&layout.project_root, &Program::default()).unwrap();
+        let records = records(&tree);
+        let facts =
+            git.map(|git| Facts::collect(&git, &layout.project_root, &records, Some("main"), &decisions));
+        let facts = facts.transpose().unwrap();
+        let request =
+            Request { tree: &tree, release, decisions: &decisions, partial: false, facts: facts.as_ref() };
         let plan = plan(request).unwrap();
         assert!(!plan.is_stopped(), "{:#?}", plan.findings);
         tree = tree.with(plan.files.iter().map(|f| (f.path.as_str(), f.after.as_slice())));
@@ -456,6 +489,20 @@ fn assert_stands(root: &Path, place: &Place, expected: &Expected, rule: &str) {
         "{rule}: {wanted:?} expected at {place}, found {:?}",
         rest.lines().next()
     );
+}
+
+/// The pointers of all values of an object or array that are not its whole.
+fn walk(value: &Value, at: String, pointers: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), v)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(i, v)| (i.to_string(), v)).collect(),
+        _ => Vec::new(),
+    };
+    for (token, child) in children {
+        let at = format!("{at}/{token}");
+        walk(child, at.clone(), pointers);
+        pointers.push(at);
+    }
 }
 
 /// A state of version 3 that has been worked on, and lacks what newer templates ask for.
