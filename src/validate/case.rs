@@ -1,5 +1,6 @@
 //! One change as the rules see it: its artifacts parsed once, and what its history tells.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -32,6 +33,9 @@ pub(super) struct Case<'a> {
     pub(super) past: Past,
     /// Sections of ours that stand twice.
     pub(super) twice: Vec<(&'a SourceFile, Fault)>,
+    /// Bodies, read when a rule first asks for them.
+    plan_body: OnceCell<Body<'a>>,
+    evidence: BTreeMap<&'a str, OnceCell<Body<'a>>>,
 }
 
 /// A record in an Evidence file.
@@ -64,6 +68,8 @@ impl<'a> Case<'a> {
             records: BTreeMap::new(),
             past: Past::default(),
             twice: Vec::new(),
+            plan_body: OnceCell::new(),
+            evidence: change.evidence.keys().map(|stem| (stem.as_str(), OnceCell::new())).collect(),
         };
         if let Some(file) = &change.readme {
             case.context = case.fence(Artifact::ExecutionContext, file, CONTEXT);
@@ -98,9 +104,15 @@ impl<'a> Case<'a> {
     }
 
     /// The body of the goal plan.
-    pub(super) fn plan_body(&self) -> Option<Body<'_>> {
+    pub(super) fn plan_body(&self) -> Option<&Body<'a>> {
         let text = self.plan.as_ref()?;
-        Some(Body::read(text.file, text.body_start()))
+        Some(self.plan_body.get_or_init(|| Body::read(text.file, text.body_start())))
+    }
+
+    /// The body of an Evidence file.
+    pub(super) fn evidence(&self, stem: &str) -> Option<&Body<'a>> {
+        let file = self.change.evidence.get(stem)?;
+        Some(self.evidence.get(stem)?.get_or_init(|| Body::of(file)))
     }
 
     fn fence(&mut self, artifact: Artifact, file: &'a SourceFile, title: &str) -> Option<Text<'a>> {

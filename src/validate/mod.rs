@@ -89,7 +89,7 @@ pub struct Rule {
     pub stage: Option<Stage>,
     /// What it guards, in one line.
     pub guards: &'static str,
-    /// What to do about a violation.
+    /// What to do about a violation; `{release}` stands for the release asked about.
     pub advice: &'static str,
     check: Check,
 }
@@ -172,7 +172,7 @@ pub fn validate(tree: &Tree, papers: &Papers, options: &Options) -> Vec<Violatio
     let mut found = Vec::new();
     for rule in &rules {
         if let Some(check) = rule.check.of_state() {
-            let mut report = Report::new(&tree.layout, rule);
+            let mut report = Report::new(&tree.layout, options.release, rule);
             check(&state, &mut report);
             found.extend(report.violations);
         }
@@ -183,7 +183,7 @@ pub fn validate(tree: &Tree, papers: &Papers, options: &Options) -> Vec<Violatio
         let mut found = Vec::new();
         for rule in &rules {
             if let Some(check) = rule.check.of_change() {
-                let mut report = Report::new(&tree.layout, rule);
+                let mut report = Report::new(&tree.layout, options.release, rule);
                 check(&case, &mut report);
                 found.extend(report.violations);
             }

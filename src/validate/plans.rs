@@ -204,7 +204,7 @@ fn keeps_older_body(case: &Case<'_>) -> bool {
 }
 
 /// A plan and its body.
-type Ready<'c> = (&'c Text<'c>, Body<'c>);
+type Ready<'c> = (&'c Text<'c>, &'c Body<'c>);
 
 /// The plan and its body when it is ready and of the version whose template is known here.
 fn ready<'c>(case: &'c Case<'_>) -> Option<Ready<'c>> {

@@ -60,11 +60,12 @@ fn block(out: &mut String, v: &Violation, look: Look) {
         out,
         "{}{}",
         word(&format!("{}[{}]", v.class.as_str(), v.rule)),
-        strong(&format!(": {}", v.message))
+        strong(&format!(": {}", clean(&v.message)))
     );
     let pointer = v.place.pointer.as_deref().filter(|p| !p.is_empty());
     let pointer = pointer.map(|p| format!(" ({p})")).unwrap_or_default();
-    let _ = writeln!(out, "  {} {}{pointer}", dim("-->"), v.place);
+    let place = clean(&format!("{}{pointer}", v.place));
+    let _ = writeln!(out, "  {} {place}", dim("-->"));
     if let (true, Some(source), Some(line)) = (look.carets, &v.source_line, v.place.line) {
         let number = line.to_string();
         let margin = " ".repeat(number.len());
@@ -74,6 +75,11 @@ fn block(out: &mut String, v: &Violation, look: Look) {
         let _ = writeln!(out, "{margin} {bar} {}{carets}", indent(source));
     }
     let _ = writeln!(out, "  = {}\n", v.advice);
+}
+
+/// Names and texts come from the files; on a terminal they must not act.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 
 fn plural(n: usize) -> &'static str {

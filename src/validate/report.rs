@@ -10,17 +10,19 @@ use crate::doc::position;
 use crate::finding::Place;
 use crate::state::change::SourceFile;
 use crate::state::layout::Layout;
+use crate::step::Release;
 
 /// The violations of one rule.
 pub(super) struct Report<'a> {
     layout: &'a Layout,
+    release: &'static Release,
     rule: &'static Rule,
     pub(super) violations: Vec<Violation>,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(layout: &'a Layout, rule: &'static Rule) -> Report<'a> {
-        Report { layout, rule, violations: Vec::new() }
+    pub(super) fn new(layout: &'a Layout, release: &'static Release, rule: &'static Rule) -> Report<'a> {
+        Report { layout, release, rule, violations: Vec::new() }
     }
 
     /// At a value.
@@ -62,7 +64,7 @@ impl<'a> Report<'a> {
             class: self.rule.class,
             place,
             message,
-            advice: self.rule.advice.to_owned(),
+            advice: self.rule.advice.replace("{release}", self.release.name),
             source_line,
         });
     }

@@ -12,7 +12,7 @@ pub const RULES: &[Rule] = &[
         class: Current,
         stage: None,
         guards: "artifacts and records are of the release's versions",
-        advice: "run `specdev-migrate` for this release",
+        advice: "see what an upgrade would do: `specdev-migrate --dry-run --to {release}`",
         check: Check::Both(state::behind, plans::behind),
     },
     Rule {
@@ -584,7 +584,7 @@ pub const RULES: &[Rule] = &[
         class: Current,
         stage: None,
         guards: "no worktree record stands beside execution records",
-        advice: "run `specdev-migrate` for this release",
+        advice: "see what an upgrade would do: `specdev-migrate --dry-run --to {release}`",
         check: Check::Change(records::beside_worktrees),
     },
     Rule {

@@ -7,7 +7,6 @@ use super::case::{Body, Case};
 use super::plans::listed;
 use super::report::Report;
 use crate::doc::pointer::Pointer;
-use crate::state::change::SourceFile;
 use crate::state::papers::TicketFile;
 
 pub(super) fn header(case: &Case<'_>, report: &mut Report<'_>) {
@@ -35,21 +34,21 @@ pub(super) fn older_done_without_evidence(case: &Case<'_>, report: &mut Report<'
 }
 
 pub(super) fn older_evidence(case: &Case<'_>, report: &mut Report<'_>) {
-    for (_, file, body) in done_evidence(case) {
-        let missing = missing_sections(case, &body);
-        if !missing.is_empty() && is_older(case, &body) {
+    for (_, body) in done_evidence(case) {
+        let missing = missing_sections(case, body);
+        if !missing.is_empty() && is_older(case, body) {
             let message = format!("is of an older template; this release's has {}", listed(&missing, "## "));
-            report.file(&file.path, message);
+            report.file(&body.file.path, message);
         }
     }
 }
 
 pub(super) fn evidence_sections(case: &Case<'_>, report: &mut Report<'_>) {
-    for (ticket, file, body) in done_evidence(case) {
-        let missing = missing_sections(case, &body);
-        if !missing.is_empty() && !is_older(case, &body) {
+    for (ticket, body) in done_evidence(case) {
+        let missing = missing_sections(case, body);
+        if !missing.is_empty() && !is_older(case, body) {
             report.file(
-                &file.path,
+                &body.file.path,
                 format!("{ticket} is done; its Evidence needs the sections {}", listed(&missing, "## ")),
             );
         }
@@ -219,13 +218,13 @@ fn report_missing_evidence(case: &Case<'_>, report: &mut Report<'_>) {
 
 /// E2E belongs to the candidate; whoever claims it in the source worktree ran it in the wrong place.
 fn report_source_e2e(case: &Case<'_>, report: &mut Report<'_>) {
-    for (ticket, file, body) in done_evidence(case) {
+    for (ticket, body) in done_evidence(case) {
         let Some((start, text)) = body.section(2, SOURCE_VERIFICATION) else { continue };
         let is_denied = ["不得", "禁止"].iter().any(|w| text.contains(w))
             || text.to_ascii_lowercase().contains("not-run");
         let Some(claim) = e2e_claim(&text).filter(|_| !is_denied) else { continue };
         let message = format!("{ticket}: E2E is said to have passed in the source worktree");
-        report.span(file, start + claim..start + claim + "E2E".len(), None, message);
+        report.span(body.file, start + claim..start + claim + "E2E".len(), None, message);
     }
 }
 
@@ -250,11 +249,8 @@ fn is_in_history(case: &Case<'_>, ticket: &str) -> bool {
 }
 
 /// Done tickets with their Evidence.
-fn done_evidence<'c>(case: &'c Case<'_>) -> impl Iterator<Item = (&'c str, &'c SourceFile, Body<'c>)> {
-    done(case).filter_map(|(ticket, _)| {
-        let file = case.change.evidence.get(ticket)?;
-        Some((ticket, file, Body::of(file)))
-    })
+fn done_evidence<'c>(case: &'c Case<'_>) -> impl Iterator<Item = (&'c str, &'c Body<'c>)> {
+    done(case).filter_map(|(ticket, _)| Some((ticket, case.evidence(ticket)?)))
 }
 
 fn done<'c>(case: &'c Case<'_>) -> impl Iterator<Item = (&'c str, &'c TicketFile)> {

@@ -218,7 +218,7 @@ pub(super) fn passed(case: &Case<'_>, report: &mut Report<'_>) {
         for path in ["/integration/status", "/integration/verification"] {
             if let Some(value) = w.str(path).filter(|v| *v != "passed") {
                 let message = format!(
-                    "`{}` must be \"passed\" where the record is {}, not {value:?}",
+                    "the integration's `{}` must be \"passed\" where the record is {}, not {value:?}",
                     name(path),
                     w.status()
                 );

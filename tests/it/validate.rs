@@ -67,7 +67,7 @@ fn every_rule_is_broken_by_its_failing_fixture_alone_and_at_the_expected_places(
         for violation in &found {
             assert_eq!(violation.rule, rule.id, "{release}:\n{}", shown(&found));
             assert_eq!(violation.class, rule.class, "{}", rule.id);
-            assert_eq!(violation.advice, rule.advice, "{}", rule.id);
+            assert_eq!(violation.advice, rule.advice.replace("{release}", release), "{}", rule.id);
         }
         let mut places: Vec<_> = found.iter().map(|v| place(&v.place)).collect();
         places.sort();
@@ -321,6 +321,18 @@ fn human_text_has_escape_codes_only_when_asked() {
     let text = validate::human(&sample()[1..], Look { color: true, ..Look::default() });
     assert!(
         text.starts_with("\u{1b}[1m\u{1b}[31mcurrent[integration-attempts]\u{1b}[0m\u{1b}[1m: "),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn human_text_does_not_pass_on_control_characters_of_files() {
+    let mut violations = sample();
+    violations[1].message = "T-\u{1b}[31m".into();
+    violations[1].place.file = "a\nb\u{9b}".into();
+    let text = validate::human(&violations[1..], Look::default());
+    assert!(
+        text.starts_with("current[integration-attempts]: T-\u{fffd}[31m\n  --> a\u{fffd}b\u{fffd}:12:7"),
         "{text:?}"
     );
 }
