@@ -101,6 +101,11 @@ impl Index {
         self.by_change.get(change).map(|n| &self.entries[*n])
     }
 
+    /// The names of the listed changes.
+    pub fn listed(&self) -> BTreeSet<&str> {
+        self.by_change.keys().map(String::as_str).collect()
+    }
+
     fn name(&mut self, value: Option<&Value>, at: &Pointer) -> Option<String> {
         let name = value?.as_str()?;
         if is_change_name(name) {
