@@ -90,7 +90,8 @@ fn execution(d: &mut PlanDraft<'_>, version: u64, serial: bool) {
     }
 }
 
-/// What the old header ordered, for whoever reads the plan.
+/// The rules that end with version 8, for whoever reads the plan. Said so that it is true of a plan that
+/// passed through version 5 within one run, too.
 fn source(d: &mut PlanDraft<'_>, version: u64) -> Option<String> {
     let heading = match d.outline.section(2, SECTION) {
         Ok(None) => format!("## {SECTION}\n"),
@@ -111,7 +112,8 @@ fn source(d: &mut PlanDraft<'_>, version: u64) -> Option<String> {
         [POLICY, GATE, limit, ATTEMPTS].map(|key| format!("- {key}: {}\n", said(key))).concat();
     let entry = (d.cx.entry_id)("frontmatter");
     Some(format!(
-        "{heading}\nVersion {version} of this plan ordered:\n\n{lines}\nThe old header is kept in `HISTORY.md`, entry `{entry}`.\n"
+        "{heading}\nThe rules of version {version} for this plan, which version 8 replaces:\n\n{lines}\n\
+         The header as it was before the upgrade is kept in `HISTORY.md`, entry `{entry}`.\n"
     ))
 }
 
