@@ -102,6 +102,11 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
     let target = request.release.target(ARTIFACT).unwrap_or(0);
     chain.run(&cx, target, true)?;
     chain.check_unnumbered();
+    if records.findings.iter().any(Finding::stops) {
+        // The records stay where they are for a reason that is told; that they do not fit the new
+        // version is no fault of theirs.
+        chain.findings.retain(|f| f.code != Code::SchemaViolation || !is_in_worktrees(f));
+    }
     take_from_index(&cx, &chain, &mut out);
     out.status = Some(chain.doc.value().clone());
     finish(shared, change, chain, goal, &mut records, &mut out);
@@ -191,6 +196,11 @@ fn finish(
         out.findings.push(Finding::new(Code::UnindexedChange, scope, Some(place), text));
     }
     out.unit = Some(unit);
+}
+
+fn is_in_worktrees(finding: &Finding) -> bool {
+    let pointer = finding.place.as_ref().and_then(|p| p.pointer.as_deref());
+    pointer.is_some_and(|p| p.starts_with("/worktrees/"))
 }
 
 fn is_indexed(shared: &Shared<'_>, name: &str) -> bool {
