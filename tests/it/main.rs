@@ -7,6 +7,7 @@ mod doc_yaml;
 mod explain;
 mod git;
 mod report;
+mod readme;
 mod schemas;
 mod transaction;
 mod validate;
