@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::session::{interrupted, layout, target};
+use super::session::{layout, settled, target};
 use super::{Outcome, Surroundings};
 use crate::apply::{self, Disk, FileChange};
 use crate::cli::{Format, Restore};
@@ -20,9 +20,7 @@ use crate::state::tree::Tree;
 pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
     let layout = layout(&args.place)?;
     let target = target(&layout)?;
-    if let Some(run) = apply::interrupted(&target)? {
-        return Err(interrupted(&run));
-    }
+    settled(&target)?;
     let tree = Tree::read(&layout)?;
     let plan = restore(&tree, args.run.as_deref())?;
     let mut code = if plan.left.is_empty() { 0 } else { Kind::Blocked.exit() };

@@ -94,9 +94,7 @@ impl Session {
             Found::Refused(findings) => return Ok(Err(findings)),
         };
         let target = target(&layout)?;
-        if let Some(run) = apply::interrupted(&target)? {
-            return Err(interrupted(&run));
-        }
+        settled(&target)?;
         let tree = Tree::read(&layout)?;
         references(&layout, &decisions)?;
         let mut session = Session {
@@ -196,8 +194,21 @@ fn common_dir(top: &Path) -> Option<PathBuf> {
     }
 }
 
+/// No run is under way (exit 7), and none was interrupted (exit 9).
+pub fn settled(target: &Target) -> Result<()> {
+    if apply::interrupted(target)?.is_none() {
+        return Ok(());
+    }
+    // A run that is under way has a journal too, but it also holds the lock.
+    let _lock = apply::lock(target)?;
+    match apply::interrupted(target)? {
+        Some(run) => Err(interrupted(&run)),
+        None => Ok(()),
+    }
+}
+
 /// The failure for an interrupted run.
-pub fn interrupted(run: &apply::Interrupted) -> Error {
+fn interrupted(run: &apply::Interrupted) -> Error {
     let files = run.files.len();
     let what = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
     if run.is_here {
@@ -234,4 +245,58 @@ fn references(layout: &Layout, decisions: &Decisions) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io;
+
+    use super::*;
+    use crate::apply::{Disk, Effect, Effects, FileChange, Stop};
+
+    /// Asks before every effect whether everything is settled; may fail the one of this number.
+    struct Asking<'a> {
+        target: &'a Target,
+        fails_at: Option<usize>,
+        answers: RefCell<Vec<Option<Kind>>>,
+    }
+
+    impl Effects for Asking<'_> {
+        fn perform(&self, effect: &Effect<'_>) -> io::Result<()> {
+            let mut answers = self.answers.borrow_mut();
+            answers.push(settled(self.target).err().map(|e| e.kind));
+            if self.fails_at.is_some_and(|n| answers.len() >= n) {
+                return Err(io::Error::other("no disk any more"));
+            }
+            Disk.perform(effect)
+        }
+    }
+
+    fn run(fails_at: Option<usize>) -> (Vec<Option<Kind>>, Option<Kind>) {
+        let root = tempfile::tempdir().unwrap();
+        let target =
+            Target { root: root.path().into(), journal_dir: root.path().join("journal"), dir_is_ours: true };
+        let lock = apply::lock(&target).unwrap();
+        let change = FileChange { path: "a".into(), before: None, after: Some(b"new".to_vec()) };
+        let fx = Asking { target: &target, fails_at, answers: RefCell::default() };
+        let result = apply::apply(&target, &lock, &[change], &[], &Stop::new(), &fx);
+        drop(lock);
+        assert_eq!(result.is_err(), fails_at.is_some());
+        (fx.answers.take(), settled(&target).err().map(|e| e.kind))
+    }
+
+    #[test]
+    fn settled_while_a_run_is_under_way() {
+        let (answers, after) = run(None);
+        assert!(answers.contains(&Some(Kind::Locked)), "{answers:?}");
+        assert!(!answers.contains(&Some(Kind::Recovery)), "{answers:?}");
+        assert_eq!(after, None);
+    }
+
+    #[test]
+    fn settled_after_a_run_that_could_not_go_on() {
+        let (_, after) = run(Some(6));
+        assert_eq!(after, Some(Kind::Recovery));
+    }
 }
