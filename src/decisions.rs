@@ -184,7 +184,7 @@ impl Decisions {
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Decisions> {
         let usage = |text: String| {
             Error::new(Kind::Usage, format!("decisions file {name}: {text}"))
-                .hint("specdev-migrate decisions > FILE")
+                .hint("specdev-migrate decisions > decisions.new.yaml")
         };
         let text = std::str::from_utf8(bytes).map_err(|e| {
             let (line, column) = crate::doc::position(bytes, e.valid_up_to());

@@ -75,7 +75,7 @@ fn fresh(d: &mut RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> bool 
         n,
         Code::StaleDecision,
         text,
-        vec!["specdev-migrate decisions > decisions.yaml".into()],
+        vec!["specdev-migrate decisions > decisions.new.yaml".into()],
     );
     false
 }

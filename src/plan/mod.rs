@@ -154,7 +154,7 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     }
     if !usage.is_empty() {
         return Err(Error::new(Kind::Usage, format!("decisions file: {}", usage.join("; ")))
-            .hint("specdev-migrate decisions > decisions.yaml"));
+            .hint("specdev-migrate decisions > decisions.new.yaml"));
     }
     strangers(request, &mut findings);
     let state = [config, index];
