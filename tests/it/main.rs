@@ -1,5 +1,6 @@
 //! One test binary: the tool as its users meet it, and the modules against the libraries' own reading.
 
+mod chain;
 mod diff;
 mod doc_json;
 mod doc_markdown;
@@ -7,7 +8,12 @@ mod doc_yaml;
 mod explain;
 mod git;
 mod readme;
+mod refuse;
+mod registry;
 mod report;
 mod schemas;
+mod steps;
+mod support;
 mod transaction;
+mod untouched;
 mod validate;
