@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::{Ended, Mode, Report};
 use crate::error::Error;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Scope, Severity};
 use crate::plan::Plan;
+use crate::state::artifact::Artifact;
 
 /// How many findings of one warning or note are told one by one.
 const SHOWN: usize = 3;
@@ -122,7 +123,7 @@ fn summary(out: &mut String, report: &Report<'_>) {
         }
         Ended::Stopped => {
             let _ = writeln!(out, "release {release}: nothing was written: {}", stops(plan));
-            if !plan.partial && !plan.stopped.is_empty() {
+            if !plan.partial && has_clean_part(plan) {
                 let _ = writeln!(out, "  the clean changes alone: specdev-migrate --partial");
             }
         }
@@ -142,6 +143,17 @@ fn summary(out: &mut String, report: &Report<'_>) {
         let names: Vec<&str> = plan.stopped.iter().map(String::as_str).collect();
         let _ = writeln!(out, "  left as they are: {}", names.join(", "));
     }
+}
+
+/// Whether `--partial` would write anything: nothing stops the state as a whole, and a part that is not
+/// stopped has steps to run.
+fn has_clean_part(plan: &Plan) -> bool {
+    let is_clean = |change: &Option<String>| change.as_ref().is_none_or(|c| !plan.stopped.contains(c));
+    !plan.findings.iter().any(|f| f.stops() && f.scope == Scope::Repository)
+        && plan
+            .artifacts
+            .iter()
+            .any(|a| a.artifact != Artifact::Status && !a.steps.is_empty() && is_clean(&a.change))
 }
 
 fn files(plan: &Plan) -> String {
