@@ -161,7 +161,10 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     state.iter().for_each(|s| findings.extend(s.findings.iter().cloned()));
     if !tree.archived.is_empty() {
         let place = Place::file(tree.layout.shown("archive"));
-        let text = format!("{} archived changes are sealed and stay as they are", tree.archived.len());
+        let text = match tree.archived.len() {
+            1 => "1 archived change is sealed and stays as it is".to_string(),
+            n => format!("{n} archived changes are sealed and stay as they are"),
+        };
         findings.push(Finding::new(Code::SealedArchive, Scope::Repository, Some(place), text));
     }
     assemble(&shared, state, changes, findings)
