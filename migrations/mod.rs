@@ -70,7 +70,8 @@ fn unassigned_next(cx: &Cx<'_>) -> Vec<String> {
 
 /// A plan that has to be planned again: not ready, and blocked where it was running.
 fn replan(d: &mut PlanDraft<'_>, version: u64, why: &'static str) {
-    let running = matches!(d.text("status"), Some("ready" | "in_progress"));
+    let status = d.text("status").unwrap_or_default();
+    let running = matches!(status, "ready" | "in_progress");
     let ready = d.get("ready_for_execution").and_then(serde_json::Value::as_bool) == Some(true);
     if running {
         d.convert("status", "blocked".into(), why);
@@ -79,7 +80,11 @@ fn replan(d: &mut PlanDraft<'_>, version: u64, why: &'static str) {
         d.convert("ready_for_execution", false.into(), why);
     }
     if running || (ready && d.text("status") != Some("completed")) {
-        let text = format!("the plan was ready under version {version} and is blocked now: {why}");
+        let was = if ready { "ready" } else { "not ready" };
+        let now = if running { "blocked" } else { status };
+        let text = format!(
+            "the plan was {status} and {was} for execution under version {version}; it is {now} and not ready now: {why}"
+        );
         d.notes.raise(Code::ReplanRequired, None, text);
     }
 }
