@@ -27,6 +27,8 @@ pub struct Facts {
     pub commits: Commits,
     /// Uncommitted and untracked files, by resolved worktree path.
     pub dirty: BTreeMap<PathBuf, Vec<String>>,
+    /// Paths of records, below the project root, at which something lies.
+    pub folders: BTreeSet<String>,
 }
 
 /// One side of a record: its source or its candidate.
@@ -92,7 +94,9 @@ impl Facts {
         let revisions: Vec<_> = revisions.into_iter().collect();
         let commits = git.history(&branches, &revisions)?;
         let root = git::resolve(root);
-        let mut facts = Facts { root, survey, commits, dirty: BTreeMap::new() };
+        let paths = sides.iter().filter_map(|s| s.path.clone());
+        let folders = paths.filter(|p| root.join(p).exists()).collect();
+        let mut facts = Facts { root, survey, commits, dirty: BTreeMap::new(), folders };
         let mut looked_at = BTreeMap::new();
         for side in &sides {
             for worktree in facts.registered(side).into_iter().filter(|w| w.exists && !w.bare && !w.main) {

@@ -137,11 +137,10 @@ fn describe(d: &RecordsDraft<'_>, record: &Record, reasons: &[String]) -> String
 
 fn shows(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, side: &Pair) -> String {
     let path = side.path.as_deref().unwrap_or("no path");
-    let here = facts.root.join(path);
     let registered = facts.registered(side);
     let mut text = match registered.first() {
         Some(w) => format!("{path}: registered worktree{}", if w.exists { "" } else { ", folder missing" }),
-        None if side.path.is_some() && here.exists() => format!("{path}: no worktree, but a folder"),
+        None if facts.folders.contains(path) => format!("{path}: no worktree, but a folder"),
         None => format!("{path}: no worktree, no folder"),
     };
     if let Some(w) = registered.first() {
