@@ -159,7 +159,7 @@ fn report(d: &RecordsDraft<'_>, facts: &Facts, stray: &Stray) -> Raised {
         message += &format!("; it is on branch {branch}");
     }
     if let Some(tip) = stray.branch.as_deref().and_then(|b| facts.tip(b)) {
-        message += &format!(" at {}", short(tip));
+        message += &format!("; its tip is {}", short(tip));
     }
     if stray.blocks() {
         if stray.ahead != usize::MAX {
