@@ -114,7 +114,7 @@ fn document(session: &Session, plan: &Plan, code: u8) -> Vec<u8> {
         .map(|a| {
             json!({
                 "file": session.tree.layout.shown(&a.file), "artifact": a.artifact, "change": a.change,
-                "version": a.from, "target": plan.release.target(a.artifact).unwrap_or(0).max(a.from), "steps": a.steps,
+                "from": a.from, "to": plan.release.target(a.artifact).unwrap_or(0).max(a.from), "steps": a.steps,
             })
         })
         .collect();
