@@ -242,8 +242,24 @@ fn assemble(
         let text = format!("everything is at or above release {}", request.release.name);
         plan.findings.push(Finding::new(Code::AlreadyCurrent, Scope::Repository, None, text));
     }
+    plan.findings.iter_mut().for_each(advise);
     sort(&mut plan.findings);
     Ok(plan)
+}
+
+/// What to do about a blocker whose finder left that to its code.
+fn advise(finding: &mut Finding) {
+    if !finding.next.is_empty() {
+        return;
+    }
+    finding.next.extend(match finding.code {
+        Code::AmbiguousSection => Some("leave one section of that title in the file, then run again".into()),
+        Code::ChangeNameMismatch => {
+            Some("set `change` to the folder's name, or rename the folder, then run again".into())
+        }
+        Code::OutsideRoot => Some("correct the path in the file, then run again".to_string()),
+        _ => None,
+    });
 }
 
 /// Worktrees and branches of ours that name no change of this state.

@@ -196,7 +196,10 @@ fn state_of(project: &Path) -> Result<std::result::Result<PathBuf, Box<Finding>>
     let Some(state) = doc.value().pointer("/roots/state") else { return Ok(Ok(default)) };
     let outside = |text: String| {
         let place = Place { pointer: Some("/roots/state".into()), ..Place::file(shown.clone()) };
-        Box::new(Finding::new(Code::OutsideRoot, Scope::Repository, Some(place), text))
+        Box::new(
+            Finding::new(Code::OutsideRoot, Scope::Repository, Some(place), text)
+                .next("correct roots.state in workspace.json, then run again"),
+        )
     };
     let Some(text) = state.as_str() else {
         return Ok(Err(outside("roots.state must be a path relative to the project root".into())));
