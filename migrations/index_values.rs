@@ -15,7 +15,7 @@ pub(super) fn raise_faults(d: &mut JsonDraft<'_>, index: &Index) {
     for fault in &index.faults {
         let raised = d.notes.raise(fault.code, Some(fault.pointer.clone()), fault.message.clone());
         raised.change.clone_from(&fault.change);
-        raised.next = vec!["edit status.json so that the change is listed once, then run again".into()];
+        raised.next = vec![fault.advice().into()];
     }
 }
 

@@ -225,10 +225,8 @@ fn index_faults(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) {
             pointer: Some(fault.pointer.to_string()),
         };
         let scope = Scope::Change(change.name.clone());
-        out.findings.push(
-            Finding::new(fault.code, scope, Some(place), fault.message.clone())
-                .next("edit status.json so that the change is listed once, then run again"),
-        );
+        out.findings
+            .push(Finding::new(fault.code, scope, Some(place), fault.message.clone()).next(fault.advice()));
     }
 }
 

@@ -60,6 +60,16 @@ impl Entry {
 /// The members of an entry that hold values of the change.
 pub const VALUES: [&str; 3] = ["current_work", "works_run", "claimed_investigations"];
 
+impl IndexFault {
+    /// What to do about it.
+    pub fn advice(&self) -> &'static str {
+        match self.code {
+            Code::InvalidChangeName => "correct the name in status.json, then run again",
+            _ => "edit status.json so that it says one thing about the change, then run again",
+        }
+    }
+}
+
 impl Index {
     /// Read an index of any version. Members of a wrong type are left to the schema.
     pub fn read(value: &Value) -> Index {
