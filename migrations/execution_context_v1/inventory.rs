@@ -4,7 +4,7 @@ use crate::facts::{Facts, WORKTREES, pairs, short_branch};
 use crate::finding::Code;
 use crate::git::Worktree;
 use crate::state::change::is_change_name;
-use crate::step::{Raised, RecordsDraft, decide};
+use crate::step::{Raised, RecordsDraft};
 
 use super::judge::{count, quoted, short};
 
@@ -168,10 +168,8 @@ fn report(d: &RecordsDraft<'_>, facts: &Facts, stray: &Stray) -> Raised {
         if stray.is_worktree {
             next.push(format!("git -C {} status", quoted(&stray.name)));
         }
-        let name = serde_json::Value::from(stray.name.as_str());
-        let line = format!("  {}: {{accounted: [{name}]}}", d.change.name);
-        next.extend(decide("look at it with its owner; to keep it as it is", &["changes:".into(), line]));
-        next.push("or, pre-filled:".into());
+        // One list per change: only the printed file can hold them all.
+        next.push("look at each with its owner; what may stay as it is, leave under `accounted` in:".into());
         next.push("specdev-migrate decisions > decisions.yaml".into());
     } else {
         message += "; all of its commits are in the parent branch";
