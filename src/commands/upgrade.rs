@@ -54,7 +54,11 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
             }
         }
         Mode::Upgrade => {
-            report.findings.extend(guards.iter().cloned());
+            // What stops the run comes first.
+            let (stopping, notes): (Vec<&Finding>, Vec<&Finding>) =
+                guards.iter().partition(|g| g.code.is_guard());
+            report.findings.splice(0..0, stopping.into_iter().cloned());
+            report.findings.extend(notes.into_iter().cloned());
             if verified.files().is_empty() {
                 // Nothing to write: guards have nothing to guard.
                 report.findings.retain(|f| !f.code.is_guard());
@@ -177,9 +181,10 @@ fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>
     let dirty = of(&[FileState::Changed, FileState::Untracked]);
     if let Some(first) = dirty.first().filter(|_| !args.allow_dirty) {
         let text = format!(
-            "{} of the files to write differ from HEAD or are untracked ({}{})",
+            "{} of the files to write {} from HEAD or {} untracked ({first}{})",
             dirty.len(),
-            first,
+            if dirty.len() > 1 { "differ" } else { "differs" },
+            if dirty.len() > 1 { "are" } else { "is" },
             if dirty.len() > 1 { ", …" } else { "" }
         );
         out.push(
