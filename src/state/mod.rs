@@ -2,6 +2,7 @@
 
 pub mod artifact;
 pub mod change;
+pub mod files;
 pub mod index;
 pub mod layout;
 pub mod papers;

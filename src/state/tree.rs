@@ -4,13 +4,12 @@
 //! Links and special files where a file of ours should be are refused, not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 
 use rayon::prelude::*;
 
 use super::change::{Change, JsonFile, SourceFile, is_change_name, is_ticket_id};
+use super::files::{Disk, Files, Look};
 use super::layout::{Layout, link_finding};
 use super::record;
 use crate::doc::contains;
@@ -44,9 +43,14 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Read the state. Fails only when a file that is there cannot be read at all.
+    /// Read the state from the disk. Fails only when a file that is there cannot be read at all.
     pub fn read(layout: &Layout) -> Result<Tree> {
-        let reader = Reader { layout };
+        Tree::read_from(layout, &Disk)
+    }
+
+    /// Read the state from any files.
+    pub fn read_from(layout: &Layout, files: &dyn Files) -> Result<Tree> {
+        let reader = Reader { layout, files };
         let mut findings = Vec::new();
         let top = |name: &str, findings: &mut Vec<Finding>| reader.file(name, Scope::Repository, findings);
         let config = top("config.json", &mut findings)?.map(JsonFile::new);
@@ -206,60 +210,66 @@ enum Folder {
 
 struct Reader<'a> {
     layout: &'a Layout,
+    files: &'a dyn Files,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tree is read here, once")]
 impl Reader<'_> {
     /// A regular file below `specdev/`, or a finding for what stands in its place.
     fn file(&self, path: &str, scope: Scope, findings: &mut Vec<Finding>) -> Result<Option<SourceFile>> {
         let full = self.layout.specdev().join(path);
-        let meta = match fs::symlink_metadata(&full) {
-            Ok(meta) => meta,
+        let look = match self.files.look(&full) {
+            Ok(look) => look,
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(self.unreadable(path, &e)),
         };
-        if meta.is_symlink() {
-            findings.push(link_finding(self.layout.shown_root(), &full, scope));
-            return Ok(None);
+        let what = match look {
+            Look::File(mode) => {
+                let bytes = self.files.read(&full).map_err(|e| self.unreadable(path, &e))?;
+                return Ok(Some(SourceFile { path: path.into(), bytes, mode }));
+            }
+            Look::Link => {
+                findings.push(link_finding(self.layout.shown_root(), &full, scope));
+                return Ok(None);
+            }
+            Look::Folder => "a folder",
+            Look::Special => "a special file",
+        };
+        findings.push(self.special(path, what, scope));
+        Ok(None)
+    }
+
+    /// Whether a path below `specdev/` is a folder; anything else that stands there is a finding.
+    fn is_folder(&self, path: &str, scope: &Scope, findings: &mut Vec<Finding>) -> Result<bool> {
+        let full = self.layout.specdev().join(path);
+        match self.files.look(&full) {
+            Ok(Look::Folder) => return Ok(true),
+            Ok(Look::Link) => findings.push(link_finding(self.layout.shown_root(), &full, scope.clone())),
+            Ok(_) => findings.push(self.special(path, "no folder", scope.clone())),
+            Err(e) if is_absent(&e) => {}
+            Err(e) => return Err(self.unreadable(path, &e)),
         }
-        if !meta.is_file() {
-            findings.push(self.special(
-                path,
-                if meta.is_dir() { "a folder" } else { "a special file" },
-                scope,
-            ));
-            return Ok(None);
-        }
-        let bytes = fs::read(&full).map_err(|e| self.unreadable(path, &e))?;
-        Ok(Some(SourceFile { path: path.into(), bytes, mode: meta.permissions().mode() & 0o7777 }))
+        Ok(false)
     }
 
     /// The names of the folders in a folder below `specdev/`, sorted; links are findings.
     fn folders(&self, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
-        let full = self.layout.specdev().join(path);
-        match fs::symlink_metadata(&full) {
-            Ok(meta) if meta.is_symlink() => {
-                findings.push(link_finding(self.layout.shown_root(), &full, Scope::Repository));
-                return Ok(Vec::new());
-            }
-            Ok(meta) if !meta.is_dir() => {
-                findings.push(self.special(path, "no folder", Scope::Repository));
-                return Ok(Vec::new());
-            }
-            Ok(_) => {}
-            Err(e) if is_absent(&e) => return Ok(Vec::new()),
-            Err(e) => return Err(self.unreadable(path, &e)),
+        if !self.is_folder(path, &Scope::Repository, findings)? {
+            return Ok(Vec::new());
         }
+        let full = self.layout.specdev().join(path);
         let mut names = Vec::new();
-        for entry in fs::read_dir(&full).map_err(|e| self.unreadable(path, &e))? {
-            let entry = entry.map_err(|e| self.unreadable(path, &e))?;
-            let kind = entry.file_type().map_err(|e| self.unreadable(path, &e))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if kind.is_symlink() {
-                let scope = Scope::Change(name);
-                findings.push(link_finding(self.layout.shown_root(), &entry.path(), scope));
-            } else if kind.is_dir() {
-                names.push(name);
+        for (name, look) in self.files.list(&full).map_err(|e| self.unreadable(path, &e))? {
+            let shown = name.to_string_lossy().into_owned();
+            match look {
+                Look::Link => {
+                    findings.push(link_finding(
+                        self.layout.shown_root(),
+                        &full.join(name),
+                        Scope::Change(shown),
+                    ));
+                }
+                Look::Folder => names.push(shown),
+                _ => {}
             }
         }
         names.sort();
@@ -308,11 +318,8 @@ impl Reader<'_> {
             evidence: BTreeMap::new(),
             tickets: BTreeMap::new(),
             parent_plan: self
-                .layout
-                .specdev()
-                .join(&folder)
-                .join("implementation-plan.md")
-                .symlink_metadata()
+                .files
+                .look(&self.layout.specdev().join(&folder).join("implementation-plan.md"))
                 .is_ok(),
         };
         for stem in self.stems(&format!("{folder}/evidence"), &scope, &mut findings, |stem| {
@@ -343,23 +350,12 @@ impl Reader<'_> {
         findings: &mut Vec<Finding>,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<String>> {
-        let full = self.layout.specdev().join(path);
-        match fs::symlink_metadata(&full) {
-            Ok(meta) if meta.is_symlink() => {
-                findings.push(link_finding(self.layout.shown_root(), &full, scope.clone()));
-                return Ok(Vec::new());
-            }
-            Ok(meta) if !meta.is_dir() => {
-                findings.push(self.special(path, "no folder", scope.clone()));
-                return Ok(Vec::new());
-            }
-            Ok(_) => {}
-            Err(e) if is_absent(&e) => return Ok(Vec::new()),
-            Err(e) => return Err(self.unreadable(path, &e)),
+        if !self.is_folder(path, scope, findings)? {
+            return Ok(Vec::new());
         }
+        let full = self.layout.specdev().join(path);
         let mut stems = Vec::new();
-        for entry in fs::read_dir(&full).map_err(|e| self.unreadable(path, &e))? {
-            let name = entry.map_err(|e| self.unreadable(path, &e))?.file_name();
+        for (name, _) in self.files.list(&full).map_err(|e| self.unreadable(path, &e))? {
             if let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(".md"))
                 && wanted(stem)
             {
@@ -404,10 +400,10 @@ impl Reader<'_> {
     /// A small JSON file beside `specdev/`; what cannot be read says nothing.
     fn beside(&self, name: &str) -> Option<serde_json::Value> {
         let full = self.layout.state_root.join(name);
-        if !fs::symlink_metadata(&full).ok()?.is_file() {
+        if !matches!(self.files.look(&full).ok()?, Look::File(_)) {
             return None;
         }
-        serde_json::from_slice(&fs::read(&full).ok()?).ok()
+        serde_json::from_slice(&self.files.read(&full).ok()?).ok()
     }
 
     fn unmanaged(&self, name: &str) -> Finding {

@@ -63,5 +63,9 @@ fn check_cure(fixture: &Fixture, project: &Project, options: &[String]) -> Check
         }
     }
     let ran = project.run(&options);
-    if ran.code == 0 { Ok(()) } else { Err(format!("the cure does not cure: exit {}\n{}", ran.code, ran.stderr)) }
+    if ran.code == 0 {
+        Ok(())
+    } else {
+        Err(format!("the cure does not cure: exit {}\n{}", ran.code, ran.stderr))
+    }
 }

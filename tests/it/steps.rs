@@ -54,7 +54,10 @@ pub(crate) fn check_upgrade(fixture: &Fixture) -> Result<Project, String> {
 
     let ran = project.run(&options);
     if ran.code != dry.code {
-        return Err(format!("the run ended with {}, the dry run with {}\n{}", ran.code, dry.code, ran.stderr));
+        return Err(format!(
+            "the run ended with {}, the dry run with {}\n{}",
+            ran.code, dry.code, ran.stderr
+        ));
     }
     same("stdout of the run", b"", &ran.stdout)?;
     let after = project.snapshot();
@@ -98,7 +101,9 @@ fn check_counts(stderr: &str, before: &Snapshot, after: &Snapshot) -> Checked {
     let (before, after) = (before.lasting().0, after.lasting().0);
     let changed = after
         .iter()
-        .filter(|(name, node)| node.kind == "file" && before.get(*name).map(|n| &n.bytes) != Some(&node.bytes))
+        .filter(|(name, node)| {
+            node.kind == "file" && before.get(*name).map(|n| &n.bytes) != Some(&node.bytes)
+        })
         .count();
     let wanted = format!("wrote {changed} file{}", if changed == 1 { "" } else { "s" });
     if stderr.contains(&wanted) { Ok(()) } else { Err(format!("{wanted}, but the report says:\n{stderr}")) }

@@ -295,7 +295,9 @@ impl Project {
         let mut command = self.command("git");
         // Commit ids depend on nothing but what is committed and in which order.
         for who in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{who}_NAME"), "dev").env(format!("GIT_{who}_EMAIL"), "dev@example.invalid");
+            command
+                .env(format!("GIT_{who}_NAME"), "dev")
+                .env(format!("GIT_{who}_EMAIL"), "dev@example.invalid");
             command.env(format!("GIT_{who}_DATE"), "1785000000 +0000");
         }
         let output = command.args(arguments).output().expect("git is there");

@@ -1,0 +1,109 @@
+//! Where bytes come from: the disk, or memory for callers that bring their own (tests, editors, servers).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What stands at a path; links are not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// A regular file with these permission bits.
+    File(u32),
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// Anything else.
+    Special,
+}
+
+/// Read-only files.
+pub trait Files: Sync {
+    /// What stands at a path; [`io::ErrorKind::NotFound`] when nothing does.
+    fn look(&self, path: &Path) -> io::Result<Look>;
+    /// The bytes of a regular file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// The names in a folder, in any order, and what each is (permission bits may be missing).
+    fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>>;
+}
+
+/// The file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+#[expect(clippy::disallowed_methods, reason = "the tree is read through here")]
+impl Files for Disk {
+    fn look(&self, path: &Path) -> io::Result<Look> {
+        let meta = fs::symlink_metadata(path)?;
+        Ok(match meta.file_type() {
+            t if t.is_symlink() => Look::Link,
+            t if t.is_dir() => Look::Folder,
+            t if t.is_file() => Look::File(meta.permissions().mode() & 0o7777),
+            _ => Look::Special,
+        })
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>> {
+        fs::read_dir(path)?
+            .map(|entry| {
+                let entry = entry?;
+                let look = match entry.file_type()? {
+                    t if t.is_symlink() => Look::Link,
+                    t if t.is_dir() => Look::Folder,
+                    t if t.is_file() => Look::File(0),
+                    _ => Look::Special,
+                };
+                Ok((entry.file_name(), look))
+            })
+            .collect()
+    }
+}
+
+/// Files in memory, by their full paths. Folders are where files are below them.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Memory {
+    /// No files.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// The same files and one more, with mode 0644.
+    pub fn with(mut self, path: impl Into<PathBuf>, bytes: impl Into<Vec<u8>>) -> Memory {
+        self.files.insert(path.into(), bytes.into());
+        self
+    }
+}
+
+impl Files for Memory {
+    fn look(&self, path: &Path) -> io::Result<Look> {
+        if self.files.contains_key(path) {
+            return Ok(Look::File(0o644));
+        }
+        match self.files.keys().any(|file| file.starts_with(path)) {
+            true => Ok(Look::Folder),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>> {
+        let below = self.files.keys().filter_map(|file| file.strip_prefix(path).ok());
+        let names: BTreeSet<OsString> =
+            below.filter_map(|rest| Some(rest.components().next()?.as_os_str().to_os_string())).collect();
+        names.into_iter().map(|name| Ok((name.clone(), self.look(&path.join(&name))?))).collect()
+    }
+}
