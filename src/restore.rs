@@ -71,7 +71,7 @@ pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Restore> {
     let mut out = Restore { run: id.clone(), seq, files: Vec::new(), left: Vec::new() };
     hosts.refuse_if_newer(&id, seq)?;
     let mut needs_index = false;
-    let mut state_is_left = !hosts.by_path.get("HISTORY.md").is_some_and(|h| h.run(&id, seq).is_some());
+    let mut state_is_left = hosts.by_path.get("HISTORY.md").is_none_or(|h| h.run(&id, seq).is_none());
     for host in hosts.units(&id, seq) {
         let change = change_of(&host);
         let line = hosts.by_path.get(host.as_str()).and_then(|h| h.run(&id, seq));

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn plain_text_is_stored_as_it_is() {
         assert_eq!(round_trip(b"{\n}\n").encoding, Encoding::Text);
-        assert_eq!(round_trip(b"{\n}").final_newline, false);
+        assert!(!round_trip(b"{\n}").final_newline);
         assert_eq!(round_trip(b"").length, 0);
         assert_eq!(round_trip(b"\n\n\n").encoding, Encoding::Text);
         assert_eq!(round_trip("\u{feff}{\"a\": \"é\"}\n".as_bytes()).encoding, Encoding::Text);

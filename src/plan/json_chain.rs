@@ -149,9 +149,7 @@ impl Chain<'_> {
     pub(super) fn set_records_aside(&mut self) -> Result<()> {
         let at = Pointer::new(["worktrees"]);
         let is_old = self.version < super::index::AUTHORITY;
-        if !is_old
-            || !self.doc.value().get("worktrees").is_some_and(|w| w.as_array().is_some_and(|w| !w.is_empty()))
-        {
+        if !is_old || self.doc.value().pointer("/worktrees/0").is_none() {
             return Ok(());
         }
         let booking = Booking { from: at.clone(), fate: Fate::Retired { rule: "set aside" } };

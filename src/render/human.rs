@@ -15,25 +15,21 @@ const SHOWN: usize = 3;
 pub fn report(report: &Report<'_>, quiet: bool, color: bool) -> String {
     let mut out = String::new();
     findings(&mut out, &report.plan.findings, quiet, color);
-    if report.mode != Mode::Upgrade {
+    if report.mode != Mode::Upgrade && !quiet {
         for guard in report.guards.iter().filter(|g| g.code.is_guard()) {
-            if !quiet {
-                let _ = writeln!(out, "note: the real run would stop: {} ({})", guard.message, guard.code);
-            }
+            let _ = writeln!(out, "note: the real run would stop: {} ({})", guard.message, guard.code);
         }
     }
-    if !quiet {
-        if let Some(facts) = report.facts {
-            let worktrees = facts.survey.worktrees.len();
-            let shallow = if facts.survey.shallow { ", a shallow clone" } else { "" };
-            let branches = facts.survey.branches.keys().filter(|b| b.starts_with("speculo/")).count();
-            let _ = writeln!(
-                out,
-                "git: saw {} and {}{shallow}; other clones cannot be seen from here",
-                count(worktrees, "worktree", "worktrees"),
-                count(branches, "speculo branch", "speculo branches"),
-            );
-        }
+    if let Some(facts) = report.facts.filter(|_| !quiet) {
+        let worktrees = facts.survey.worktrees.len();
+        let shallow = if facts.survey.shallow { ", a shallow clone" } else { "" };
+        let branches = facts.survey.branches.keys().filter(|b| b.starts_with("speculo/")).count();
+        let _ = writeln!(
+            out,
+            "git: saw {} and {}{shallow}; other clones cannot be seen from here",
+            count(worktrees, "worktree", "worktrees"),
+            count(branches, "speculo branch", "speculo branches"),
+        );
     }
     if !quiet || matches!(report.ended, Ended::Stopped | Ended::Guarded) {
         summary(&mut out, report);

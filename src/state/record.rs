@@ -234,14 +234,17 @@ impl Records {
     }
 }
 
+/// A section of level 2 and, within it, the content of its one `json` fence.
+pub type Fenced = (Range<usize>, Range<usize>);
+
 /// The record section of an Evidence file and the content of its JSON fence; `None` when there is no
 /// section. A section without a fence holds no record either.
-pub fn record_fence(bytes: &[u8]) -> Result<Option<(Range<usize>, Range<usize>)>, Fault> {
+pub fn record_fence(bytes: &[u8]) -> Result<Option<Fenced>, Fault> {
     json_fence(bytes, SECTION)
 }
 
 /// A section of level 2 and the content of its one `json` fence.
-pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<(Range<usize>, Range<usize>)>, Fault> {
+pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<Fenced>, Fault> {
     if !contains(bytes, title.as_bytes()) {
         return Ok(None);
     }

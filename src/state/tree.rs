@@ -280,7 +280,7 @@ impl Reader<'_> {
         let mut findings = Vec::new();
         let scope = Scope::Change(name.to_string());
         let folder = format!("changes/{name}");
-        let mut read = |file: &str, findings: &mut Vec<Finding>| {
+        let read = |file: &str, findings: &mut Vec<Finding>| {
             self.file(&format!("{folder}/{file}"), scope.clone(), findings)
         };
         let status = read(".status.json", &mut findings)?;

@@ -1,4 +1,5 @@
 //! The JSON documents against their published schema.
+#![expect(clippy::disallowed_methods, reason = "the test reads fixtures and runs the binary")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
