@@ -82,11 +82,12 @@ pub(crate) fn check_upgrade(fixture: &Fixture) -> Result<Project, String> {
         return Err(format!("planning the result again would write {}", file.path));
     }
 
-    let verified = project.run(["history", "verify"]);
+    let place = project.place(&options);
+    let verified = project.run(["history", "verify"].into_iter().chain(place.iter().map(String::as_str)));
     if verified.code != 0 || !String::from_utf8_lossy(&verified.stdout).contains(", 0 damaged") {
         return Err(format!("history verify: {verified:?}"));
     }
-    let restored = project.run(["restore"]);
+    let restored = project.run(["restore"].into_iter().chain(place.iter().map(String::as_str)));
     if restored.code != 0 {
         return Err(format!("restore: exit {}\n{}", restored.code, restored.stderr));
     }

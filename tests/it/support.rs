@@ -225,6 +225,14 @@ impl Project {
         upgrade
     }
 
+    /// Where the options say that the state lies, for other commands.
+    pub(crate) fn place(&self, options: &[String]) -> Vec<String> {
+        let place = self.upgrade(options).place;
+        let text = |path: &Path| path.to_str().unwrap().to_string();
+        let state = place.state.iter().flat_map(|s| ["--state".to_string(), text(s)]);
+        state.chain([text(&place.path)]).collect()
+    }
+
     /// The library's session over the project.
     pub(crate) fn session(&self, options: &[String]) -> Result<Session, String> {
         let upgrade = self.upgrade(options);
