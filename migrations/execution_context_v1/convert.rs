@@ -166,7 +166,10 @@ fn workspace(d: &mut RecordsDraft<'_>, counted: &[usize], any_open: bool) -> Res
             *n,
             Code::ActiveWorktree,
             text,
-            vec!["specdev-migrate decisions > decisions.yaml".into()],
+            vec![format!(
+                "in the decisions file, under {}: workspace: {{policy: current, ref: current, branch: BRANCH, base_sha: SHA}}",
+                d.change.name
+            )],
         );
         return Err(());
     }
