@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::change::{Change, JsonFile, SourceFile, is_change_name, is_ticket_id};
 use super::files::{Disk, Files, Look};
-use super::layout::{Layout, link_finding};
+use super::layout::{Layout, link_finding, special_finding};
 use super::record;
 use crate::doc::contains;
 use crate::doc::yaml::Frontmatter;
@@ -222,19 +223,14 @@ impl Reader<'_> {
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(self.unreadable(path, &e)),
         };
-        let what = match look {
+        match look {
             Look::File(mode) => {
                 let bytes = self.files.read(&full).map_err(|e| self.unreadable(path, &e))?;
                 return Ok(Some(SourceFile { path: path.into(), bytes, mode }));
             }
-            Look::Link => {
-                findings.push(link_finding(self.layout.shown_root(), &full, scope));
-                return Ok(None);
-            }
-            Look::Folder => "a folder",
-            Look::Special => "a special file",
-        };
-        findings.push(self.special(path, what, scope));
+            Look::Link => findings.push(link_finding(self.layout.shown_root(), &full, scope)),
+            Look::Folder | Look::Special => findings.push(self.special(path, "a regular file", scope)),
+        }
         Ok(None)
     }
 
@@ -244,7 +240,7 @@ impl Reader<'_> {
         match self.files.look(&full) {
             Ok(Look::Folder) => return Ok(true),
             Ok(Look::Link) => findings.push(link_finding(self.layout.shown_root(), &full, scope.clone())),
-            Ok(_) => findings.push(self.special(path, "no folder", scope.clone())),
+            Ok(_) => findings.push(self.special(path, "a folder", scope.clone())),
             Err(e) if is_absent(&e) => {}
             Err(e) => return Err(self.unreadable(path, &e)),
         }
@@ -259,16 +255,21 @@ impl Reader<'_> {
         let full = self.layout.specdev().join(path);
         let mut names = Vec::new();
         for (name, look) in self.files.list(&full).map_err(|e| self.unreadable(path, &e))? {
-            let shown = name.to_string_lossy().into_owned();
-            match look {
-                Look::Link => {
-                    findings.push(link_finding(
-                        self.layout.shown_root(),
-                        &full.join(name),
-                        Scope::Change(shown),
-                    ));
+            let at = full.join(&name);
+            let name = match name.into_string() {
+                Ok(name) => name,
+                Err(odd) => {
+                    findings.extend(self.nameless(&at, &odd.to_string_lossy()));
+                    continue;
                 }
-                Look::Folder => names.push(shown),
+            };
+            match look {
+                Look::Link => findings.push(link_finding(self.layout.shown_root(), &at, Scope::Change(name))),
+                Look::Folder => names.push(name),
+                _ if is_change_name(&name) => {
+                    let path = format!("{path}/{name}");
+                    findings.push(self.special(&path, "a folder", Scope::Change(name)));
+                }
                 _ => {}
             }
         }
@@ -286,13 +287,7 @@ impl Reader<'_> {
         let status = read(".status.json", &mut findings)?;
         if !is_change_name(name) {
             if status.is_some() {
-                let place = Place::file(self.layout.shown(&folder));
-                let text = format!(
-                    "{name:?} is no change name (YYYY-MM-DD-topic, lower-case words joined by dashes)"
-                );
-                findings.push(Finding::new(Code::InvalidChangeName, scope.clone(), Some(place), text).next(
-                    "rename the folder and the `change` field inside its .status.json to one valid name",
-                ));
+                findings.push(self.invalid_name(&folder, name));
             } else {
                 findings.push(self.unmanaged(name));
             }
@@ -412,15 +407,22 @@ impl Reader<'_> {
         Finding::new(Code::UnmanagedFolder, Scope::Change(name.into()), Some(place), text)
     }
 
-    fn special(&self, path: &str, what: &str, scope: Scope) -> Finding {
-        let shown = self.layout.shown(path);
-        Finding::new(
-            Code::SpecialFile,
-            scope,
-            Some(Place::file(shown.clone())),
-            format!("is {what}, not a regular file"),
-        )
-        .next(format!("ls -ld '{shown}'   (put a regular file there, then run again)"))
+    /// A folder with a `.status.json` whose name is not UTF-8, so that it cannot be a change's.
+    fn nameless(&self, folder: &Path, name: &str) -> Option<Finding> {
+        self.files.look(&folder.join(".status.json")).ok()?;
+        Some(self.invalid_name(&format!("changes/{name}"), name))
+    }
+
+    fn invalid_name(&self, folder: &str, name: &str) -> Finding {
+        let place = Place::file(self.layout.shown(folder));
+        let text =
+            format!("{name:?} is no change name (YYYY-MM-DD-topic, lower-case words joined by dashes)");
+        Finding::new(Code::InvalidChangeName, Scope::Change(name.into()), Some(place), text)
+            .next("rename the folder and the `change` field inside its .status.json to one valid name")
+    }
+
+    fn special(&self, path: &str, wanted: &str, scope: Scope) -> Finding {
+        special_finding(self.layout.shown_root(), &self.layout.specdev().join(path), wanted, scope)
     }
 
     fn unreadable(&self, path: &str, e: &io::Error) -> Error {

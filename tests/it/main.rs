@@ -1,6 +1,7 @@
 //! One test binary: the tool as its users meet it, and the modules against the libraries' own reading.
 
 mod chain;
+mod cli;
 mod diff;
 mod doc_json;
 mod doc_markdown;
@@ -8,6 +9,7 @@ mod doc_yaml;
 mod explain;
 mod git;
 mod readme;
+mod real_transaction;
 mod refuse;
 mod registry;
 mod report;
