@@ -1,5 +1,7 @@
 //! The command: reads the command line, runs it, prints what came of it, ends with its code.
 
+mod progress;
+
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use clap::error::ErrorKind;
 use specdev_migrate::apply::Stop;
 use specdev_migrate::cli::{Cli, Color};
 use specdev_migrate::commands::{self, Outcome, Surroundings};
+
+use progress::Progress;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -30,7 +34,9 @@ fn main() -> ExitCode {
         color_err: allows(choice, &io::stderr()),
         stop,
     };
+    let progress = Progress::start(shows_progress(&cli));
     let outcome = commands::run(&cli, &around);
+    drop(progress);
     ExitCode::from(print(&outcome))
 }
 
@@ -60,6 +66,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         Outcome { stdout: Vec::new(), stderr: text.to_string().into_bytes(), code: 2 }
     };
     ExitCode::from(print(&outcome))
+}
+
+/// Progress is for people at a terminal.
+fn shows_progress(cli: &Cli) -> bool {
+    let is_quiet = cli.command.is_none() && cli.upgrade.report.quiet;
+    !is_quiet && io::stderr().is_terminal() && env("TERM").is_none_or(|t| t != "dumb")
 }
 
 fn color(cli: &Cli) -> Color {
