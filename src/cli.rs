@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     args_conflicts_with_subcommands = true,
     subcommand_precedence_over_arg = true,
     disable_help_subcommand = true,
+    disable_help_flag = true,
     after_help = "Examples:
   specdev-migrate --dry-run | less           see the patch; nothing is written
   specdev-migrate                            upgrade in place, all or nothing
@@ -30,6 +31,10 @@ pub struct Cli {
     /// The upgrade.
     #[command(flatten)]
     pub upgrade: Upgrade,
+    /// Print help
+    // One screen, however it is asked for.
+    #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
+    pub help: Option<bool>,
 }
 
 /// Where the state is.
