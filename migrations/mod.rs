@@ -80,10 +80,9 @@ fn replan(d: &mut PlanDraft<'_>, version: u64, why: &'static str) {
         d.convert("ready_for_execution", false.into(), why);
     }
     if running || (ready && d.text("status") != Some("completed")) {
-        let was = if ready { "ready" } else { "not ready" };
         let now = if running { "blocked" } else { status };
         let text = format!(
-            "the plan was {status} and {was} for execution under version {version}; it is {now} and not ready now: {why}"
+            "was {status} (ready_for_execution {ready}) under version {version}, is {now} (false) now: {why}"
         );
         d.notes.raise(Code::ReplanRequired, None, text);
     }
