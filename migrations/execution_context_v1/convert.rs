@@ -214,8 +214,9 @@ pub(super) fn raise_history_only(d: &mut RecordsDraft<'_>, standings: &[Standing
     if old.is_empty() || !matches!(status, "active" | "blocked") {
         return;
     }
+    let (go, record) = if old.len() == 1 { ("goes", "its record has") } else { ("go", "their records have") };
     let text = format!(
-        "{} go into history only: their records have no candidate gate and no E2E disposition",
+        "{} {go} into history only: {record} no candidate gate and no E2E disposition",
         old.join(", ")
     );
     d.notes.raise(Code::HistoryOnly, Some(Pointer::new(["worktrees"])), text).file =
