@@ -34,6 +34,15 @@ pub(super) fn hold(d: &mut RecordsDraft<'_>, standings: &[Standing], workspace: 
     ok
 }
 
+/// Say which decisions are about no record (any more).
+pub(super) fn raise_needless(d: &mut RecordsDraft<'_>) {
+    let Some(decided) = d.cx.decision() else { return };
+    for ticket in decided.tickets.keys().filter(|t| !d.records.list.iter().any(|r| r.ticket == **t)) {
+        let text = format!("the decision about {ticket} was not needed: the change has no old record of it");
+        d.notes.raise(Code::AlreadyCurrent, None, text);
+    }
+}
+
 /// Somebody who may speak for the record said so.
 fn confirmed(d: &mut RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> bool {
     let record = &d.records.list[n];

@@ -33,6 +33,7 @@ pub const STEP: Step = Step {
 
 fn run(d: &mut RecordsDraft<'_>) {
     inventory::check(d);
+    decide::raise_needless(d);
     // Release 0.7.3 keeps the records of version 5; older ones cannot become such records.
     if d.records.list.is_empty() || (!d.cx.release.has_contexts() && d.version >= 5) {
         return;

@@ -157,6 +157,10 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
             .hint("specdev-migrate decisions > decisions.new.yaml"));
     }
     strangers(request, &mut findings);
+    for name in request.decisions.changes.keys().filter(|name| !tree.changes.contains_key(*name)) {
+        let text = format!("the decisions about {name} were not needed: there is no such change here");
+        findings.push(Finding::new(Code::AlreadyCurrent, Scope::Repository, None, text));
+    }
     let state = [config, index];
     state.iter().for_each(|s| findings.extend(s.findings.iter().cloned()));
     if !tree.archived.is_empty() {
