@@ -199,9 +199,11 @@ fn as_nobody(repo: &Repo, prepare: &str) -> Option<Output> {
     assert!(chown.unwrap().success());
     let prepared = Command::new("sh").args(["-c", prepare]).current_dir(&repo.root).status();
     assert!(prepared.unwrap().success());
-    // The test binary may lie where nobody may read.
+    // The test binary may lie where nobody may read. Not copied by this process: a child that another
+    // test starts meanwhile would hold the copy open for writing, and then it cannot be executed.
     let program = repo.root.with_file_name("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(program);
     command.args(["transaction::process::child", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
