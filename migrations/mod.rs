@@ -16,7 +16,7 @@ pub mod status_values;
 mod index_values;
 pub mod lead;
 
-pub use execution_context_v1::{named_change, propose};
+pub use execution_context_v1::propose;
 
 use crate::finding::Code;
 use crate::state::artifact::Artifact;

@@ -1,11 +1,16 @@
 //! The owner's answers (contract.md §6): strict YAML, every fault with line and column.
 
+mod places;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use self::places::Places;
+
 use crate::error::{Error, Kind, Result};
 use crate::state::change::{is_change_name, is_ticket_id};
+use crate::state::record::DIRECT_SPEC;
 
 /// A decisions file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -22,6 +27,16 @@ pub struct Decisions {
     /// By change name.
     #[serde(default)]
     pub changes: BTreeMap<String, ChangeDecision>,
+    /// The file they were read from.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// What a file is called, and where everything stands in it; for faults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    name: String,
+    places: Places,
 }
 
 /// What is decided about one change.
@@ -182,109 +197,126 @@ pub struct E2e {
 impl Decisions {
     /// Read a decisions file; `name` is how errors call it.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Decisions> {
-        let usage = |text: String| {
-            Error::new(Kind::Usage, format!("decisions file {name}: {text}"))
-                .hint("specdev-migrate decisions > decisions.new.yaml")
-        };
-        let text = std::str::from_utf8(bytes).map_err(|e| {
-            let (line, column) = crate::doc::position(bytes, e.valid_up_to());
-            usage(format!("line {line}, column {column}: not UTF-8"))
+        let mut decisions = Decisions::default();
+        decisions.origin.name = name.to_string();
+        let told = |at: (usize, usize), why: &str| format!("line {} column {}: {why}", at.0, at.1);
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| decisions.error(told(crate::doc::position(bytes, e.valid_up_to()), "no UTF-8")))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let scanned = places::scan(text).map_err(|m| decisions.error(told(m.at, &m.why)))?;
+        decisions.origin.places = scanned.places.clone();
+        let open = decisions.left_open();
+        if !open.is_empty() {
+            return Err(decisions.error(open.join("; ")));
+        }
+        let read: Decisions = serde_yaml::from_str(&scanned.text).map_err(|e| {
+            // The library ends its text with the place.
+            let text = e.to_string();
+            let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
+            let at = e.location().map_or((1, 1), |l| scanned.place(l.line(), l.column()));
+            decisions.error(told(at, why))
         })?;
-        let at = |e: serde_yaml::Error| match e.location() {
-            // The library's own text ends with the place already.
-            Some(l) if !e.to_string().contains("at line") => {
-                usage(format!("line {} column {}: {e}", l.line(), l.column()))
-            }
-            Some(_) => usage(e.to_string()),
-            None => usage(format!("line 1 column 1: {e}")),
-        };
-        // The reading as plain values refuses keys that stand twice in a mapping of names, too.
-        serde_yaml::from_str::<serde_yaml::Value>(text).map_err(|e| {
-            match repeated(text, &e.to_string()) {
-                Some(offset) => {
-                    let (line, column) = crate::doc::position(bytes, offset);
-                    usage(format!("line {line} column {column}: {e}"))
-                }
-                None => at(e),
-            }
-        })?;
-        let decisions: Decisions = serde_yaml::from_str(text).map_err(at)?;
-        decisions.check().map_err(|(needle, why)| {
-            let offset = text.find(&needle).unwrap_or(0);
-            let (line, column) = crate::doc::position(bytes, offset);
-            usage(format!("line {line} column {column}: {why}"))
-        })?;
+        let decisions = Decisions { origin: decisions.origin, ..read };
+        decisions.check().map_err(|text| decisions.error(text))?;
         Ok(decisions)
     }
 
-    /// What types cannot say: the text to point at, and the rule.
-    fn check(&self) -> std::result::Result<(), (String, String)> {
-        let no = |needle: &str, why: String| Err((needle.to_string(), why));
+    /// A fault at a value, with its place; a path may lead to a value that is not there.
+    pub fn fault(&self, path: &[&str], text: impl std::fmt::Display) -> String {
+        let (line, column) = self.origin.places.of(path);
+        format!("line {line} column {column}: {text}")
+    }
+
+    /// The failure for faults of this file.
+    pub fn error(&self, text: String) -> Error {
+        let name = &self.origin.name;
+        let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+        Error::new(Kind::Usage, format!("decisions file{name}: {text}"))
+            .hint("specdev-migrate decisions > decisions.new.yaml")
+    }
+
+    /// What a printed file leaves to the owner, and nobody filled in.
+    fn left_open(&self) -> Vec<String> {
+        let mut open = Vec::new();
+        for (change, ticket) in self.origin.places.tickets() {
+            for (key, wanted) in OPEN {
+                let path = ["changes", &change, "tickets", &ticket, key];
+                if self.origin.places.is_left_open(&path) {
+                    open.push(self.fault(&path, format!("{change} {ticket}: {key} is left open ({wanted})")));
+                }
+            }
+        }
+        open
+    }
+
+    /// What types cannot say.
+    fn check(&self) -> std::result::Result<(), String> {
+        let no = |path: &[&str], why: String| Err(self.fault(path, why));
+        let no_key = |path: &[&str], why: String| {
+            let (line, column) = self.origin.places.of_key(path);
+            Err(format!("line {line} column {column}: {why}"))
+        };
         if self.schema_version != 1 {
-            return no(
-                "schema_version",
-                format!("schema_version is {}, this tool reads 1", self.schema_version),
-            );
+            let why = format!("schema_version is {}, this tool reads 1", self.schema_version);
+            return no(&["schema_version"], why);
         }
         let empty =
-            |name: &Option<String>| name.as_deref().is_some_and(|l| l.trim().is_empty() || l == "unassigned");
+            |name: &Option<String>| name.as_deref().is_some_and(|l| l.trim().is_empty() || l == UNASSIGNED);
         if empty(&self.lead) {
-            return no("lead", "lead must name somebody".into());
+            return no(&["lead"], "lead must name somebody".into());
         }
-        for field in &self.accept_unmapped {
+        for (i, field) in self.accept_unmapped.iter().enumerate() {
             let pointer = field.split_once('#').filter(|(file, p)| !file.is_empty() && p.starts_with('/'));
             if pointer.is_none() {
-                return no(
-                    field,
-                    format!("accept_unmapped {field:?} must look like config.json#/execution/name"),
-                );
+                let why = format!("accept_unmapped {field:?} must look like config.json#/execution/name");
+                return no(&["accept_unmapped", &i.to_string()], why);
             }
         }
         for (name, change) in &self.changes {
             if !is_change_name(name) {
-                return no(name, format!("{name:?} is no change name"));
+                return no_key(&["changes", name], format!("{name:?} is no change name"));
             }
             if empty(&change.lead) {
-                return no(name, format!("the lead of {name} must name somebody"));
+                return no(&["changes", name, "lead"], format!("the lead of {name} must name somebody"));
             }
             if let Some(w) = &change.workspace {
+                let at = |key| ["changes", name.as_str(), "workspace", key];
                 let hex = |s: &str| {
                     matches!(s.len(), 40 | 64) && s.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
                 };
                 if !hex(&w.base_sha) {
-                    return no(
-                        &w.base_sha,
-                        "base_sha must be a full commit id of 40 or 64 lower-case hex digits".into(),
-                    );
+                    let why = "base_sha must be a full commit id of 40 or 64 lower-case hex digits";
+                    return no(&at("base_sha"), why.into());
                 }
                 if (w.policy == WorkspacePolicy::Current) != (w.locator == "current") {
-                    return no(
-                        name,
-                        "workspace: policy current goes with ref current, policy worktree with a path".into(),
-                    );
+                    let why = "policy current goes with ref current, policy worktree with a path";
+                    return no(&at("policy"), why.into());
                 }
             }
             for (ticket, t) in &change.tickets {
-                if !is_ticket_id(ticket) && ticket != "direct-spec" {
-                    return no(ticket, format!("{ticket:?} is no ticket id (T-NN or direct-spec)"));
+                let at = |key| ["changes", name.as_str(), "tickets", ticket.as_str(), key];
+                if !is_ticket_id(ticket) && ticket != DIRECT_SPEC {
+                    let why = format!("{ticket:?} is no ticket id (T-NN or {DIRECT_SPEC})");
+                    return no_key(&["changes", name, "tickets", ticket], why);
                 }
                 if t.confirmed_by.trim().is_empty() {
-                    return no(ticket, format!("{ticket}: confirmed_by must name somebody"));
+                    return no(&at("confirmed_by"), format!("{ticket}: confirmed_by must name somebody"));
                 }
                 let hex = |s: &str, n: usize| s.len() == n && s.bytes().all(|b| b.is_ascii_hexdigit());
                 if !hex(&t.record_sha256, 64) {
-                    return no(&t.record_sha256, format!("{ticket}: record_sha256 must be 64 hex digits"));
+                    return no(
+                        &at("record_sha256"),
+                        format!("{ticket}: record_sha256 must be 64 hex digits"),
+                    );
                 }
                 if !hex(&t.seen, 12) {
-                    return no(&t.seen, format!("{ticket}: seen must be 12 hex digits"));
+                    return no(&at("seen"), format!("{ticket}: seen must be 12 hex digits"));
                 }
                 if let Some(e) = &t.e2e
                     && !matches!(e.status.as_str(), "pending" | "passed" | "failed" | "not-required")
                 {
-                    return no(
-                        &e.status,
-                        format!("{ticket}: e2e.status must be pending, passed, failed or not-required"),
-                    );
+                    let why = format!("{ticket}: e2e.status must be pending, passed, failed or not-required");
+                    return no(&["changes", name, "tickets", ticket, "e2e", "status"], why);
                 }
             }
         }
@@ -302,16 +334,14 @@ impl Decisions {
     }
 }
 
-/// Where the key that a message calls duplicate stands for the second time.
-fn repeated(text: &str, message: &str) -> Option<usize> {
-    let key = message.split("duplicate entry with key \"").nth(1)?.split('"').next()?;
-    let is_key = |at: &usize| {
-        let before = text[..*at].trim_end_matches(['"', '\'']);
-        let after = text[at + key.len()..].trim_start_matches(['"', '\'']);
-        after.starts_with(':') && before.ends_with(|c: char| c.is_whitespace() || "{,".contains(c))
-    };
-    text.match_indices(key).map(|(at, _)| at).filter(is_key).nth(1)
-}
+/// What only the owner can say, and what to say.
+const OPEN: [(&str, &str); 4] = [
+    ("action", "continue or retire"),
+    ("writers", "stopped or handed-over"),
+    ("confirmed_by", "an owner of the record"),
+    ("reference", "an existing file below the change"),
+];
+const UNASSIGNED: &str = "unassigned";
 
 #[cfg(test)]
 mod tests {
@@ -353,7 +383,7 @@ changes:
     fn faults_name_line_and_column() {
         for (text, want) in [
             ("schema_version: 1\nleed: x\n", "line 2 column 1"),
-            ("schema_version: 2\n", "line 1 column 1"),
+            ("schema_version: 2\n", "line 1 column 17"),
             ("schema_version: 1\nlead: a\nlead: b\n", "line 3 column 1"),
             ("schema_version: 1\nchanges:\n  2026-01-02-a: {}\n  2026-01-02-a: {}\n", "line 4 column 3"),
             ("schema_version: 1\nchanges:\n  nope: {}\n", "line 3 column 3"),

@@ -11,10 +11,14 @@ use serde_json::Value;
 use crate::decisions::Decisions;
 use crate::git::{self, Commits, Git, GitFault, Survey, Worktree};
 use crate::history::short_sha256;
+use crate::state::change::is_change_name;
 use crate::state::record::{Record, Records};
+
+pub use crate::state::record::short_branch;
 
 /// The folder of worktrees below the project root.
 pub const WORKTREES: &str = "specdev-worktree";
+const BRANCHES: &str = "speculo/";
 
 /// Git facts of one repository.
 #[derive(Debug)]
@@ -29,35 +33,116 @@ pub struct Facts {
     pub dirty: BTreeMap<PathBuf, Vec<String>>,
     /// Paths of records, below the project root, at which something lies.
     pub folders: BTreeSet<String>,
+    /// What records, contexts and decisions call a path, and where it leads.
+    resolved: BTreeMap<String, PathBuf>,
+    /// Worktrees whose path and branch both agree with a record on disk, by position.
+    owned: BTreeSet<usize>,
+    /// Branches that records on disk name.
+    owned_branches: BTreeSet<String>,
+    /// Paths and branches that any record or context names, those in history included.
+    recorded: (BTreeSet<PathBuf>, BTreeSet<String>),
+    /// What names a change, by the change's name.
+    items: BTreeMap<String, Items>,
 }
 
 /// One side of a record: its source or its candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// Path below the project root; `None` for `current`.
+    /// Path below the project root.
     pub path: Option<String>,
     /// Branch name.
     pub branch: Option<String>,
+    /// Whether it is the candidate.
+    pub is_candidate: bool,
 }
 
-/// The source and the candidate side of a record.
+/// Worktrees below the worktree folder, and branches of ours, that name one change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Items {
+    /// Positions in the survey's list.
+    pub worktrees: Vec<usize>,
+    /// Branch names, sorted.
+    pub branches: Vec<String>,
+}
+
+/// The source and the candidate side of a record; none for one that works in the current checkout.
 pub fn pairs(value: &Value) -> Vec<Pair> {
     let text = |v: Option<&Value>| v.and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_string);
-    if value.get("workspace_ref").and_then(Value::as_str) == Some("current") {
+    if is_current(value) {
         return Vec::new();
     }
-    let source =
-        Pair { path: text(value.get("workspace_ref")), branch: text(value.get("branch")).map(short_branch) };
+    let source = Pair {
+        path: text(value.get("workspace_ref")),
+        branch: text(value.get("branch")).map(short_branch),
+        is_candidate: false,
+    };
     let candidate = Pair {
         path: text(value.pointer("/integration/candidate_workspace_ref")),
         branch: text(value.pointer("/integration/candidate_branch")).map(short_branch),
+        is_candidate: true,
     };
     [source, candidate].into_iter().filter(|p| p.path.is_some() || p.branch.is_some()).collect()
 }
 
-/// A branch without `refs/heads/`.
-pub fn short_branch(name: String) -> String {
-    name.strip_prefix("refs/heads/").map(str::to_string).unwrap_or(name)
+/// Whether a record, or a context, has no worktree of its own.
+pub fn is_current(value: &Value) -> bool {
+    value.get("workspace_ref").and_then(Value::as_str) == Some("current")
+}
+
+/// The change a branch name or a worktree path speaks of.
+pub fn named_change(name: &str) -> Option<&str> {
+    let rest = match name.strip_prefix(BRANCHES) {
+        Some(rest) => rest.strip_prefix("integration/").unwrap_or(rest),
+        None => {
+            let rest = below_worktrees(name)?;
+            rest.strip_prefix(".integration/").unwrap_or(rest)
+        }
+    };
+    rest.split('/').next().filter(|c| is_change_name(c))
+}
+
+fn below_worktrees(path: &str) -> Option<&str> {
+    path.strip_prefix(WORKTREES)?.strip_prefix('/')
+}
+
+/// Whether a text can be a commit id, whole or short: a record's SHA is never read as a branch or tag.
+fn is_sha(text: &str) -> bool {
+    (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// What git is asked about.
+#[derive(Default)]
+struct Questions {
+    branches: BTreeSet<String>,
+    revisions: BTreeSet<String>,
+    /// Of records on disk; these are looked into.
+    sides: Vec<Pair>,
+    /// Of contexts and of records in history.
+    others: Vec<Pair>,
+}
+
+impl Questions {
+    fn of(records: &Records, out: &mut Questions) {
+        for record in &records.list {
+            out.value(&record.value);
+            out.sides.extend(pairs(&record.value));
+        }
+        for past in &records.past {
+            out.value(&past.value);
+            out.revisions.extend(past.branch_tip.clone());
+            out.others.extend(pairs(&past.value));
+        }
+        out.others.extend(records.context.iter().flat_map(pairs));
+    }
+
+    fn value(&mut self, value: &Value) {
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
+        let shas =
+            ["/base_sha", "/source_checkpoint", "/integration/result_sha", "/integration/candidate_sha"];
+        self.revisions.extend(shas.into_iter().filter_map(text).filter(|t| is_sha(t)).map(str::to_string));
+        let branches = ["/branch", "/parent_branch", "/integration/candidate_branch"];
+        self.branches.extend(branches.into_iter().filter_map(text).map(|b| short_branch(b.to_string())));
+    }
 }
 
 impl Facts {
@@ -70,36 +155,49 @@ impl Facts {
         decisions: &Decisions,
     ) -> Result<Facts, GitFault> {
         let survey = git.survey()?;
-        let mut branches: BTreeSet<String> = survey.branches.keys().cloned().collect();
-        branches.extend(survey.head_branch.clone());
-        branches.extend(default_branch.map(str::to_string));
-        let mut revisions: BTreeSet<String> = survey.branches.values().cloned().collect();
-        let mut sides = Vec::new();
-        for record in records.into_iter().flat_map(|r| &r.list) {
-            let texts = ["base_sha", "source_checkpoint"].map(|k| record.text(k));
-            let results = ["result_sha", "candidate_sha", "source_sha", "parent_before_sha"]
-                .map(|k| record.integration(k));
-            revisions.extend(texts.into_iter().chain(results).flatten().map(str::to_string));
-            branches.extend(record.text("parent_branch").map(|b| short_branch(b.into())));
-            sides.extend(pairs(&record.value));
+        let mut asked = Questions::default();
+        records.into_iter().for_each(|r| Questions::of(r, &mut asked));
+        asked.branches.extend(survey.branches.keys().cloned());
+        asked.branches.extend(survey.head_branch.clone());
+        asked.branches.extend(default_branch.map(|b| short_branch(b.to_string())));
+        asked.revisions.extend(survey.branches.values().cloned());
+        asked.revisions.extend(survey.worktrees.iter().filter_map(|w| w.head.clone()));
+        let mut named = BTreeSet::new();
+        for workspace in decisions.changes.values().filter_map(|c| c.workspace.as_ref()) {
+            asked.branches.insert(short_branch(workspace.branch.clone()));
+            asked.revisions.insert(workspace.base_sha.clone());
+            named.insert(workspace.locator.clone());
         }
-        for change in decisions.changes.values() {
-            if let Some(w) = &change.workspace {
-                branches.insert(w.branch.clone());
-                revisions.insert(w.base_sha.clone());
-                sides.push(Pair { path: Some(w.locator.clone()), branch: None });
-            }
-        }
-        let branches: Vec<_> = branches.into_iter().collect();
-        let revisions: Vec<_> = revisions.into_iter().collect();
+        let branches: Vec<_> = asked.branches.into_iter().collect();
+        let revisions: Vec<_> = asked.revisions.into_iter().collect();
         let commits = git.history(&branches, &revisions)?;
+
         let root = git::resolve(root);
-        let paths = sides.iter().filter_map(|s| s.path.clone());
+        let all = || asked.sides.iter().chain(&asked.others);
+        named.extend(all().filter_map(|s| s.path.clone()));
+        let resolved = named.into_iter().map(|p| (p.clone(), git::resolve(&root.join(p)))).collect();
+        let paths = asked.sides.iter().filter_map(|s| s.path.clone());
         let folders = paths.filter(|p| root.join(p).exists()).collect();
-        let mut facts = Facts { root, survey, commits, dirty: BTreeMap::new(), folders };
+        let mut facts = Facts {
+            root,
+            survey,
+            commits,
+            dirty: BTreeMap::new(),
+            folders,
+            resolved,
+            owned: BTreeSet::new(),
+            owned_branches: asked.sides.iter().filter_map(|s| s.branch.clone()).collect(),
+            recorded: Default::default(),
+            items: BTreeMap::new(),
+        };
+        facts.recorded.0 = all().filter_map(|s| Some(facts.place(s.path.as_ref()?))).collect();
+        facts.recorded.1 = all().filter_map(|s| s.branch.clone()).collect();
+        facts.owned = facts.fully_agreeing(&asked.sides);
+        facts.items = facts.by_change();
+
         let mut looked_at = BTreeMap::new();
-        for side in &sides {
-            for worktree in facts.registered(side).into_iter().filter(|w| w.exists && !w.bare && !w.main) {
+        for side in &asked.sides {
+            for worktree in facts.registered(side).into_iter().filter(|w| w.exists && !w.bare) {
                 looked_at.insert(worktree.resolved.clone(), worktree.path.clone());
             }
         }
@@ -110,23 +208,39 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Registered worktrees at the path or on the branch of one side.
+    /// Registered worktrees at the path and on the branch of one side, or at one of the two alone when
+    /// they belong to no other record.
     pub fn registered(&self, side: &Pair) -> Vec<&Worktree> {
-        let path = side.path.as_ref().map(|p| git::resolve(&self.root.join(p)));
-        let hit = |w: &&Worktree| {
-            !w.main
-                && (path.as_ref().is_some_and(|p| *p == w.resolved)
-                    || (side.branch.is_some() && side.branch == w.branch))
+        let path = side.path.as_ref().map(|p| self.place(p));
+        let hit = |(i, w): &(usize, &Worktree)| {
+            let at = path.as_ref().is_some_and(|p| *p == w.resolved);
+            let on = side.branch.is_some() && side.branch == w.branch;
+            !w.main && ((at && on) || ((at || on) && !self.owned.contains(i)))
         };
-        self.survey.worktrees.iter().filter(hit).collect()
+        self.survey.worktrees.iter().enumerate().filter(hit).map(|(_, w)| w).collect()
+    }
+
+    /// The registered worktree at the path of one side, whatever its branch.
+    pub fn at(&self, side: &Pair) -> Option<&Worktree> {
+        let path = self.place(side.path.as_ref()?);
+        self.survey.worktrees.iter().find(|w| !w.main && w.resolved == path)
     }
 
     /// Whether path and branch of a registered worktree both agree with one side.
     pub fn agrees(&self, side: &Pair, worktree: &Worktree) -> bool {
-        let path = side.path.as_ref().map(|p| git::resolve(&self.root.join(p)));
-        path.is_some_and(|p| p == worktree.resolved)
-            && side.branch.is_some()
+        side.branch.is_some()
             && side.branch == worktree.branch
+            && side.path.as_ref().is_some_and(|p| self.place(p) == worktree.resolved)
+    }
+
+    /// Whether a record on disk, of whatever change, has this worktree for its own.
+    pub fn is_owned(&self, worktree: usize) -> bool {
+        self.owned.contains(&worktree)
+    }
+
+    /// Whether a record on disk, of whatever change, names this branch.
+    pub fn is_owned_branch(&self, branch: &str) -> bool {
+        self.owned_branches.contains(branch)
     }
 
     /// The worktree's path below the project root; `None` when it lies elsewhere.
@@ -134,6 +248,11 @@ impl Facts {
         let below = worktree.resolved.strip_prefix(&self.root).ok()?;
         let parts: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
         (!parts.is_empty()).then(|| parts.join("/"))
+    }
+
+    /// How messages call a worktree.
+    pub fn shown(&self, worktree: &Worktree) -> String {
+        self.below_root(worktree).unwrap_or_else(|| worktree.path.display().to_string())
     }
 
     /// The tip of a branch.
@@ -154,6 +273,37 @@ impl Facts {
         pairs(&record.value).iter().any(own)
     }
 
+    /// What names a change.
+    pub fn items(&self, change: &str) -> Items {
+        self.items.get(change).cloned().unwrap_or_default()
+    }
+
+    /// Worktrees below the worktree folder, and branches of ours, that neither name a change that
+    /// `is_ours` nor are named by any record.
+    pub fn strangers(&self, is_ours: impl Fn(&str) -> bool) -> Vec<String> {
+        let names_ours = |name: &str| named_change(name).is_some_and(&is_ours);
+        let mut out = Vec::new();
+        let mut on_worktree = BTreeSet::new();
+        for worktree in &self.survey.worktrees {
+            let Some(path) = self.below_root(worktree).filter(|p| below_worktrees(p).is_some()) else {
+                continue;
+            };
+            let branch = worktree.branch.as_deref();
+            on_worktree.extend(branch);
+            let is_recorded = self.recorded.0.contains(&worktree.resolved)
+                || branch.is_some_and(|b| self.recorded.1.contains(b));
+            if !is_recorded && !names_ours(&path) && !branch.is_some_and(names_ours) {
+                out.push(path);
+            }
+        }
+        let branches = self.survey.branches.keys().filter(|b| b.starts_with(BRANCHES));
+        let is_stranger = |b: &&String| {
+            !names_ours(b) && !self.recorded.1.contains(*b) && !on_worktree.contains(b.as_str())
+        };
+        out.extend(branches.filter(is_stranger).cloned());
+        out
+    }
+
     /// Digest over what the owner saw of a record: branch tips, registration, uncommitted files.
     pub fn seen(&self, record: &Record) -> String {
         let mut text = String::new();
@@ -162,10 +312,52 @@ impl Facts {
             text += &format!("branch {} {tip}\n", side.branch.as_deref().unwrap_or("none"));
             for worktree in self.registered(&side) {
                 let path = self.below_root(worktree).unwrap_or_else(|| "elsewhere".into());
-                text += &format!("worktree {path} {}\n", worktree.branch.as_deref().unwrap_or("detached"));
+                let at = match (&worktree.branch, &worktree.head) {
+                    (Some(branch), _) => branch.clone(),
+                    (None, head) => format!("detached {}", head.as_deref().unwrap_or("none")),
+                };
+                text += &format!("worktree {path} {at}{}\n", if worktree.exists { "" } else { " missing" });
                 self.dirty(worktree).iter().for_each(|f| text += &format!("file {f}\n"));
             }
         }
         short_sha256(text.as_bytes())
+    }
+
+    /// Where a path of a record leads.
+    fn place(&self, path: &str) -> PathBuf {
+        self.resolved.get(path).cloned().unwrap_or_else(|| self.root.join(path))
+    }
+
+    fn fully_agreeing(&self, sides: &[Pair]) -> BTreeSet<usize> {
+        let sides: BTreeSet<(PathBuf, &str)> =
+            sides.iter().filter_map(|s| Some((self.place(s.path.as_ref()?), s.branch.as_deref()?))).collect();
+        let agrees = |w: &Worktree| {
+            !w.main && w.branch.as_deref().is_some_and(|b| sides.contains(&(w.resolved.clone(), b)))
+        };
+        let worktrees = self.survey.worktrees.iter().enumerate();
+        worktrees.filter(|(_, w)| agrees(w)).map(|(i, _)| i).collect()
+    }
+
+    fn by_change(&self) -> BTreeMap<String, Items> {
+        let mut items: BTreeMap<String, Items> = BTreeMap::new();
+        for (i, worktree) in self.survey.worktrees.iter().enumerate() {
+            let Some(path) = self.below_root(worktree).filter(|p| below_worktrees(p).is_some()) else {
+                continue;
+            };
+            let names: BTreeSet<&str> = [Some(path.as_str()), worktree.branch.as_deref()]
+                .into_iter()
+                .flatten()
+                .filter_map(named_change)
+                .collect();
+            for name in names {
+                items.entry(name.to_string()).or_default().worktrees.push(i);
+            }
+        }
+        for branch in self.survey.branches.keys() {
+            if let Some(name) = named_change(branch).filter(|_| branch.starts_with(BRANCHES)) {
+                items.entry(name.to_string()).or_default().branches.push(branch.clone());
+            }
+        }
+        items
     }
 }

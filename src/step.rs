@@ -24,6 +24,8 @@ use crate::state::change::Change;
 use crate::state::index::{Entry, Index};
 use crate::state::record::Records;
 
+pub use crate::state::record::PastRecord;
+
 /// A step of the chain.
 #[derive(Debug)]
 pub struct Step {
@@ -445,22 +447,26 @@ pub struct KeptRecord {
     pub decision: Option<Decided>,
 }
 
-/// A record that an earlier run moved into history.
-#[derive(Debug, Clone)]
-pub struct PastRecord {
-    /// What it said.
-    pub value: Value,
-    /// The branch tip a decision wrote down.
-    pub branch_tip: Option<String>,
-}
-
 /// A record section to be written.
 #[derive(Debug, Clone)]
 pub struct EvidenceEdit {
-    /// The whole section, with LF line ends.
-    pub section: String,
-    /// The section it replaces; `None`: appended.
-    pub replaces: Option<Range<usize>>,
+    /// What to write, with LF line ends: a whole section, or what goes into one.
+    pub text: String,
+    /// Where.
+    pub place: EvidencePlace,
+    /// Where the values of a record in that section went; pointers into that record.
+    pub bookings: Vec<Booking>,
+}
+
+/// Where in an Evidence file a record goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvidencePlace {
+    /// To the end of the file, which may not be there yet.
+    Append,
+    /// In the place of the section with the old record.
+    Replace(Range<usize>),
+    /// To the end of the section, which holds no record.
+    IntoSection,
 }
 
 /// What a pre-filled decisions file says of a change.
@@ -491,6 +497,8 @@ pub struct ProposedTicket {
     pub record_sha256: String,
     /// Digest of what git shows.
     pub seen: String,
+    /// Whether it needs a decision about E2E to go on.
+    pub needs_e2e: bool,
 }
 
 /// A workspace to confirm.

@@ -1,10 +1,11 @@
-//! The change's one workspace: what git must confirm before a context is written (contract.md §3).
+//! The change's one workspace: what git must confirm before a context is written (contract.md §3), or
+//! what the owner decides instead (contract.md §6).
 
 use serde_json::{Map, Value, json};
 
 use super::judge::parent;
 use crate::decisions::{WorkspaceDecision, WorkspacePolicy};
-use crate::facts::Facts;
+use crate::facts::{Facts, Pair, short_branch};
 use crate::finding::Code;
 use crate::migrations::lead;
 use crate::state::record::{DIRECT_SPEC, Record};
@@ -25,14 +26,28 @@ pub(super) struct Workspace {
     pub(super) owner: String,
 }
 
-/// Conditions (1) to (3) over the records that count, or the first that fails.
-pub(super) fn workspace_of(d: &RecordsDraft<'_>, counted: &[&Record]) -> Result<Workspace, String> {
-    let facts = d.facts.ok_or("no git facts (no repository, or --no-git)")?;
-    let (branch, base_sha) = confirmed(d, facts, counted)?;
-    let owner = owner(d).ok_or("nobody is named as owner")?;
+/// Why there is no workspace.
+pub(super) enum NoWorkspace {
+    /// Plan and leadership name different owners.
+    LeadConflict(String, String),
+    /// The first condition that fails.
+    Unproven(String),
+}
+
+/// Conditions (1) to (3) over the records that count, in their order.
+pub(super) fn workspace_of(d: &RecordsDraft<'_>, counted: &[&Record]) -> Result<Workspace, NoWorkspace> {
+    let unproven = |why: &str| NoWorkspace::Unproven(why.to_string());
+    let facts = d.facts.ok_or_else(|| unproven("no git facts (no repository, or --no-git)"))?;
+    let (branch, base_sha) = confirmed(d, facts, counted).map_err(NoWorkspace::Unproven)?;
+    if let Some((plan, status)) = lead_conflict(d) {
+        return Err(NoWorkspace::LeadConflict(plan, status));
+    }
+    let owner = owner(d).ok_or_else(|| unproven("nobody is named as owner"))?;
     Ok(Workspace { policy: "current", locator: "current".into(), branch, base_sha, owner })
 }
 
+/// Conditions (1) and (2): one parent branch that exists here, and the oldest of the base commits, all
+/// of them its ancestors.
 pub(super) fn confirmed(
     d: &RecordsDraft<'_>,
     facts: &Facts,
@@ -40,7 +55,7 @@ pub(super) fn confirmed(
 ) -> Result<(String, String), String> {
     let mut parents: Vec<String> = Vec::new();
     for record in counted {
-        let parent = parent(d, record)
+        let parent = parent(d, &record.value)
             .ok_or_else(|| format!("{} names no parent branch and none is checked out", record.ticket))?;
         if !parents.contains(&parent) {
             parents.push(parent);
@@ -57,12 +72,15 @@ pub(super) fn confirmed(
     let mut bases: Vec<&str> = Vec::new();
     for record in counted {
         let text = record.text("base_sha").unwrap_or_default();
+        let why = if facts.survey.shallow { " (this is a shallow clone)" } else { "" };
         let full = facts.commits.resolve(text).ok_or_else(|| {
-            let why = if facts.survey.shallow { " (this is a shallow clone)" } else { "" };
             format!("base_sha {text:?} of {} is no commit of this repository{why}", record.ticket)
         })?;
         if facts.commits.contains(&branch, full) != Some(true) {
-            return Err(format!("base_sha {text:?} of {} is not an ancestor of {branch}", record.ticket));
+            return Err(format!(
+                "base_sha {text:?} of {} is not an ancestor of {branch}{why}",
+                record.ticket
+            ));
         }
         if !bases.contains(&full) {
             bases.push(full);
@@ -71,7 +89,7 @@ pub(super) fn confirmed(
     let base = facts
         .commits
         .oldest(&bases)
-        .ok_or("the base commits of the records are not in one line of ancestry")?;
+        .ok_or("the base_sha commits of the records are not in one line of ancestry")?;
     Ok((branch, base))
 }
 
@@ -85,16 +103,16 @@ pub(super) fn owner(d: &RecordsDraft<'_>) -> Option<String> {
 }
 
 /// Plan and leadership name different people, and nobody decided.
-pub(super) fn raise_lead_conflict(d: &mut RecordsDraft<'_>) -> bool {
+pub(super) fn lead_conflict(d: &RecordsDraft<'_>) -> Option<(String, String)> {
     if d.cx.decision().is_some_and(|c| c.lead.is_some()) {
-        return false;
+        return None;
     }
-    let (Some(plan), Some(status)) = (lead::in_plan(d.change), lead::in_status(d.change)) else {
-        return false;
-    };
-    if plan == status {
-        return false;
-    }
+    let (plan, status) = (lead::in_plan(d.change)?, lead::in_status(d.change)?);
+    (plan != status).then_some((plan, status))
+}
+
+/// Report that they do.
+pub(super) fn raise_lead_conflict(d: &mut RecordsDraft<'_>, plan: String, status: String) {
     let text = format!("the goal plan is led by {plan}, the change-status by {status}");
     let name = &d.change.name;
     let line = format!("  {name}: {{lead: {}}}", Value::from(plan.as_str()));
@@ -105,36 +123,57 @@ pub(super) fn raise_lead_conflict(d: &mut RecordsDraft<'_>) -> bool {
     raised.next = next;
     raised.owners = vec![plan, status];
     raised.file = Some(file);
-    true
 }
 
-/// The workspace a decision names, checked against git; `Err` is a fault of the decisions file.
-pub(super) fn decided(d: &RecordsDraft<'_>, w: &WorkspaceDecision) -> Result<Workspace, String> {
-    let name = &d.change.name;
-    let facts = d.facts.ok_or_else(|| format!("{name}: a workspace cannot be confirmed without git"))?;
-    let branch = crate::facts::short_branch(w.branch.clone());
-    if facts.tip(&branch).is_none() {
-        return Err(format!("{name}: workspace branch {branch} does not exist here"));
-    }
-    if w.policy == WorkspacePolicy::Worktree {
-        let side = crate::facts::Pair { path: Some(w.locator.clone()), branch: None };
-        let registered = facts.registered(&side);
-        let Some(worktree) = registered.first().filter(|r| facts.below_root(r).is_some()) else {
-            return Err(format!("{name}: {} is no registered worktree below the project root", w.locator));
-        };
-        if worktree.branch.as_deref() != Some(&branch) {
-            let on = worktree.branch.as_deref().unwrap_or("a detached HEAD");
-            return Err(format!("{name}: worktree {} is on {on}, not on {branch}", w.locator));
+/// The workspace a decision names, checked against git. A fault of the decisions file goes to `d.usage`.
+pub(super) fn decided(d: &mut RecordsDraft<'_>, w: &WorkspaceDecision) -> Option<Workspace> {
+    match checked(d, w) {
+        Ok(workspace) => Some(workspace),
+        Err((key, text)) => {
+            let name = d.change.name.as_str();
+            let at = ["changes", name, "workspace", key];
+            let at = if key.is_empty() { &at[..3] } else { &at[..] };
+            d.usage.push(d.cx.decisions.fault(at, format!("{name}: {text}")));
+            None
         }
     }
+}
+
+fn checked(d: &RecordsDraft<'_>, w: &WorkspaceDecision) -> Result<Workspace, (&'static str, String)> {
+    let facts = d.facts.ok_or(("", "a workspace cannot be confirmed without git".to_string()))?;
+    let branch = short_branch(w.branch.clone());
+    if facts.tip(&branch).is_none() {
+        return Err(("branch", format!("workspace branch {branch} does not exist here")));
+    }
+    let (policy, locator) = match w.policy {
+        WorkspacePolicy::Current => ("current", "current".to_string()),
+        WorkspacePolicy::Worktree => ("worktree", worktree(facts, &w.locator, &branch)?),
+    };
+    // Only a whole id: a short one may mean something else tomorrow.
     let base = facts.commits.resolve(&w.base_sha).filter(|full| **full == w.base_sha);
     let Some(base) = base.filter(|b| facts.commits.contains(&branch, b) == Some(true)) else {
-        return Err(format!("{name}: base_sha {} is no commit of branch {branch}", w.base_sha));
+        return Err(("base_sha", format!("base_sha {} is no commit of branch {branch}", w.base_sha)));
     };
-    let owner =
-        owner(d).ok_or_else(|| format!("{name}: nobody is named as owner of the workspace; add `lead:`"))?;
-    let policy = if w.policy == WorkspacePolicy::Worktree { "worktree" } else { "current" };
-    Ok(Workspace { policy, locator: w.locator.clone(), branch, base_sha: base.to_string(), owner })
+    // The decision stands in place of the conditions, so whoever leads will do.
+    let owner = owner(d).or_else(|| d.cx.lead.clone());
+    let owner = owner.ok_or(("", "nobody is named as owner of the workspace; add `lead:`".to_string()))?;
+    Ok(Workspace { policy, locator, branch, base_sha: base.to_string(), owner })
+}
+
+/// A registered worktree below the project root, as the context calls it.
+fn worktree(facts: &Facts, locator: &str, branch: &str) -> Result<String, (&'static str, String)> {
+    let side = Pair { path: Some(locator.to_string()), branch: None, is_candidate: false };
+    let Some((worktree, path)) = facts.at(&side).and_then(|w| Some((w, facts.below_root(w)?))) else {
+        return Err(("ref", format!("{locator} is no registered worktree below the project root")));
+    };
+    if !worktree.exists {
+        return Err(("ref", format!("worktree {locator} is registered, but its folder is missing")));
+    }
+    if worktree.branch.as_deref() != Some(branch) {
+        let on = worktree.branch.as_deref().unwrap_or("a detached HEAD");
+        return Err(("branch", format!("worktree {locator} is on {on}, not on {branch}")));
+    }
+    Ok(path)
 }
 
 /// The context as JSON.

@@ -1,32 +1,62 @@
 //! The owner's answers about open records (contract.md §6).
 
+use serde_json::Value;
+
 use crate::decisions::{Action, TicketDecision};
 use crate::facts::pairs;
 use crate::finding::Code;
 use crate::history::entry::Decided;
 use crate::history::sha256;
+use crate::state::record::DIRECT_SPEC;
 use crate::step::RecordsDraft;
 
 use super::context::Workspace;
-use super::judge::Standing;
+use super::judge::{Standing, print_again, quoted};
+
+/// What `seen` is where git shows nothing.
+pub(super) const NO_FACTS: &str = "000000000000";
 
 /// The decision about a record, when there is one.
 pub(super) fn of<'a>(d: &RecordsDraft<'a>, ticket: &str) -> Option<&'a TicketDecision> {
     d.cx.decisions.change(&d.change.name)?.tickets.get(ticket)
 }
 
-/// Check every decision that is needed against the facts of today; whether all of them hold.
-pub(super) fn hold(d: &mut RecordsDraft<'_>, standings: &[Standing], workspace: Option<&Workspace>) -> bool {
-    let mut ok = true;
-    for (n, standing) in standings.iter().enumerate() {
-        let ticket = d.records.list[n].ticket.clone();
-        let Some(decision) = of(d, &ticket) else { continue };
-        if !standing.is_open() {
-            let text = format!("the decision about {ticket} was not needed: its record is finished");
-            super::raise_at(d, n, Code::AlreadyCurrent, text, Vec::new());
+/// A fault of the decisions file at a value about a record.
+fn fault(d: &mut RecordsDraft<'_>, ticket: &str, key: &str, text: String) {
+    let name = d.change.name.clone();
+    let at = ["changes", &name, "tickets", ticket, key];
+    let at = if key.is_empty() { &at[..4] } else { &at[..] };
+    d.usage.push(d.cx.decisions.fault(at, format!("{name} {ticket}: {text}")));
+}
+
+/// Decisions about records that are gone: a note for those that stand in history or are of version 1, a
+/// fault of the decisions file for those that never were.
+pub(super) fn settled(d: &mut RecordsDraft<'_>) {
+    let Some(decision) = d.cx.decision() else { return };
+    for ticket in decision.tickets.keys() {
+        if d.records.list.iter().any(|r| r.ticket == *ticket) {
             continue;
         }
-        ok &= confirmed(d, n, decision) & fresh(d, n, decision) & clean(d, n, workspace);
+        let is_about = |value: &Value| match value.get("purpose").and_then(Value::as_str) {
+            Some(DIRECT_SPEC) => ticket == DIRECT_SPEC,
+            _ => value.get("ticket_id").and_then(Value::as_str) == Some(ticket),
+        };
+        if d.records.current.contains(ticket) || d.past.iter().any(|p| is_about(&p.value)) {
+            let text =
+                format!("the decision about {ticket} is settled: its old record stands in history already");
+            let file = d.change.path(".status.json");
+            d.notes.raise(Code::AlreadyCurrent, None, text).file = Some(file);
+        } else {
+            fault(d, ticket, "", "there is no record of this ticket".into());
+        }
+    }
+}
+
+/// Check every decision against the facts of today; whether all of them hold.
+pub(super) fn hold(d: &mut RecordsDraft<'_>, standings: &[Standing], workspace: Option<&Workspace>) -> bool {
+    let mut ok = pinned(d, standings);
+    for (n, decision) in decided(d, standings) {
+        ok &= clean(d, n, workspace);
         if decision.action == Action::Continue {
             ok &= merged(d, n, workspace);
         }
@@ -34,29 +64,52 @@ pub(super) fn hold(d: &mut RecordsDraft<'_>, standings: &[Standing], workspace: 
     ok
 }
 
-/// Say which decisions are about no record (any more).
-pub(super) fn raise_needless(d: &mut RecordsDraft<'_>) {
-    let Some(decided) = d.cx.decision() else { return };
-    for ticket in decided.tickets.keys().filter(|t| !d.records.list.iter().any(|r| r.ticket == **t)) {
-        let text = format!("the decision about {ticket} was not needed: the change has no old record of it");
-        d.notes.raise(Code::AlreadyCurrent, None, text);
+/// Whether everybody who decided may, and decided about the facts of today.
+pub(super) fn pinned(d: &mut RecordsDraft<'_>, standings: &[Standing]) -> bool {
+    let mut ok = true;
+    for (n, standing) in standings.iter().enumerate() {
+        let ticket = d.records.list[n].ticket.clone();
+        let Some(decision) = of(d, &ticket) else { continue };
+        let why = match standing {
+            Standing::Open(_) => {
+                ok &= confirmed(d, n, decision) & fresh(d, n, decision);
+                continue;
+            }
+            Standing::Untouched => format!("release {} leaves its record as it is", d.cx.release.name),
+            // Whoever decided may have seen other facts, and meant those.
+            _ if !fresh(d, n, decision) => {
+                ok = false;
+                continue;
+            }
+            _ => "its record is finished".into(),
+        };
+        let text = format!("the decision about {ticket} was not needed: {why}");
+        super::raise_at(d, n, Code::AlreadyCurrent, text, Vec::new());
     }
+    ok
+}
+
+/// The open records that are decided about.
+fn decided<'a>(d: &RecordsDraft<'a>, standings: &[Standing]) -> Vec<(usize, &'a TicketDecision)> {
+    let open = (0..standings.len()).filter(|n| standings[*n].is_open());
+    open.filter_map(|n| Some((n, of(d, &d.records.list[n].ticket)?))).collect()
 }
 
 /// Somebody who may speak for the record said so.
 fn confirmed(d: &mut RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> bool {
     let record = &d.records.list[n];
     let mut allowed = record.owners();
-    allowed.extend(d.cx.lead.clone());
-    let may = |name: &str| allowed.iter().any(|a| a == name);
+    allowed.extend(d.cx.lead.clone().filter(|lead| !allowed.contains(lead)));
+    let may = |name: &str| allowed.iter().any(|a| a == name.trim());
     if may(&decision.confirmed_by) || decision.on_behalf_of.as_deref().is_some_and(may) {
         return true;
     }
-    let who = match &decision.on_behalf_of {
-        None => format!("confirmed_by {:?} is no owner; add on_behalf_of", decision.confirmed_by),
-        Some(name) => format!("on_behalf_of {name:?} is no owner"),
+    let (key, who) = match &decision.on_behalf_of {
+        None => ("confirmed_by", format!("{:?} is no owner; add on_behalf_of", decision.confirmed_by)),
+        Some(name) => ("on_behalf_of", format!("{name:?} is no owner")),
     };
-    d.usage.push(format!("{} {}: {who} (owners: {})", d.change.name, record.ticket, allowed.join(", ")));
+    let (ticket, owners) = (record.ticket.clone(), allowed.join(", "));
+    fault(d, &ticket, key, format!("{key} {who} (owners: {owners})"));
     false
 }
 
@@ -79,76 +132,68 @@ fn fresh(d: &mut RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> bool 
         record.ticket,
         stale.join(" and ")
     );
-    super::raise_at(
-        d,
-        n,
-        Code::StaleDecision,
-        text,
-        vec!["specdev-migrate decisions > decisions.new.yaml".into()],
-    );
+    let next = vec![print_again(d)];
+    super::raise_at(d, n, Code::StaleDecision, text, next);
     false
 }
-
-/// What `seen` is where git shows nothing.
-pub(super) const NO_FACTS: &str = "000000000000";
 
 /// No uncommitted files in a ticket's worktree that is not the workspace.
 fn clean(d: &mut RecordsDraft<'_>, n: usize, workspace: Option<&Workspace>) -> bool {
     let Some(facts) = d.facts else { return true };
     let record = &d.records.list[n];
-    let mut found = Vec::new();
+    let mut found: Vec<(String, String)> = Vec::new();
     for side in pairs(&record.value) {
         for w in facts.registered(&side) {
-            let path = facts.below_root(w).unwrap_or_else(|| w.path.display().to_string());
-            let files = facts.dirty(w);
-            if !files.is_empty()
-                && workspace.is_none_or(|ws| ws.locator != path)
-                && !found.iter().any(|(p, _)| *p == path)
-            {
+            let (path, files) = (facts.shown(w), facts.dirty(w));
+            let is_workspace = workspace.is_some_and(|ws| ws.locator == path);
+            if !files.is_empty() && !is_workspace && !found.iter().any(|(p, _)| *p == path) {
                 found.push((path, files.join(", ")));
             }
         }
     }
-    let any = found.is_empty();
+    let is_clean = found.is_empty();
     let ticket = record.ticket.clone();
     for (path, files) in found {
-        let text = format!("{path} of {ticket} holds uncommitted files ({files}); no decision can lift that");
-        let next = vec![format!(
-            "git -C {} status   (commit, move or discard the files with their owner)",
-            super::judge::quoted(&path)
-        )];
+        let text = format!(
+            "{path} of {ticket} holds uncommitted files ({files}); no decision lifts that: with their owner, \
+             commit or move them, or name this worktree as the change's workspace"
+        );
+        let next = vec![format!("git -C {} status", quoted(&path)), print_again(d)];
         super::raise_at(d, n, Code::DirtySource, text, next);
     }
-    any
+    is_clean
 }
 
 /// The work of a record that goes on is in the workspace.
 fn merged(d: &mut RecordsDraft<'_>, n: usize, workspace: Option<&Workspace>) -> bool {
     let (Some(facts), Some(workspace)) = (d.facts, workspace) else { return true };
     let record = &d.records.list[n];
-    let sides = pairs(&record.value);
-    let Some(branch) = sides.first().and_then(|s| s.branch.clone()) else { return true };
-    let Some(tip) = facts.tip(&branch) else { return true };
-    if branch == workspace.branch || facts.commits.contains(&workspace.branch, tip) == Some(true) {
-        return true;
-    }
+    let holds = |revision: &str| facts.commits.contains(&workspace.branch, revision) == Some(true);
+    let branch = record.branch().filter(|b| facts.tip(b).is_some());
+    let source = match (&branch, record.checkpoint()) {
+        (Some(branch), _) if *branch == workspace.branch => return true,
+        (Some(branch), _) if facts.tip(branch).is_some_and(holds) => return true,
+        (Some(branch), _) => format!("branch {branch}"),
+        // The branch is gone; what the record calls its checkpoint must not be lost with it.
+        (None, Some(checkpoint)) if !holds(checkpoint) => format!("checkpoint {checkpoint}"),
+        (None, _) => return true,
+    };
     let text = format!(
-        "branch {branch} of {} is not contained in {}, the branch of the workspace",
+        "{source} of {} is not contained in {}, the branch of the workspace: merge it there, or name its \
+         worktree as the change's workspace",
         record.ticket, workspace.branch
     );
-    let range = super::judge::quoted(&format!("{}..{branch}", workspace.branch));
-    let next = vec![
-        format!("git log --oneline {range}"),
-        "merge the branch, or name its worktree as the change's workspace in the decisions file".into(),
-    ];
+    let tip = branch.or_else(|| facts.commits.resolve(record.checkpoint()?).map(str::to_string));
+    let range = tip.map(|tip| quoted(&format!("{}..{tip}", workspace.branch)));
+    let mut next: Vec<String> = range.map(|r| format!("git log --oneline {r}")).into_iter().collect();
+    next.push(print_again(d));
     super::raise_at(d, n, Code::UnmergedSource, text, next);
     false
 }
 
 /// What the history entry says of the decision.
 pub(super) fn written(d: &RecordsDraft<'_>, n: usize, decision: &TicketDecision) -> Decided {
-    let record = &d.records.list[n];
-    let branch = pairs(&record.value).first().and_then(|s| s.branch.clone());
+    let branch = d.records.list[n].branch();
     Decided {
         action: decision.action.as_str().into(),
         confirmed_by: decision.confirmed_by.clone(),

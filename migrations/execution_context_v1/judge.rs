@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::facts::{Facts, Pair, pairs, short_branch};
+use crate::facts::{Facts, Pair, is_current, pairs, short_branch};
 use crate::finding::Code;
+use crate::migrations::NEWEST;
 use crate::state::record::{DIRECT_SPEC, Record};
 use crate::step::RecordsDraft;
 
@@ -16,6 +17,8 @@ pub(super) enum Standing {
     NeverStarted,
     /// Somebody may still be at work: the reasons.
     Open(Vec<String>),
+    /// None of this release's business.
+    Untouched,
 }
 
 impl Standing {
@@ -27,13 +30,21 @@ impl Standing {
 
 const RUNNING: [&str; 5] = ["planned", "active", "review", "integrating", "blocked"];
 
+/// How every record stands, in their order.
+pub(super) fn standings(d: &RecordsDraft<'_>) -> Vec<Standing> {
+    let mut standings = vec![Standing::Untouched; d.records.list.len()];
+    super::concerned(d).into_iter().for_each(|n| standings[n] = judge(d, &d.records.list[n]));
+    standings
+}
+
 /// Judge one record by its status and by what git shows.
-pub(super) fn judge(d: &RecordsDraft<'_>, record: &Record) -> Standing {
+fn judge(d: &RecordsDraft<'_>, record: &Record) -> Standing {
     let status = record.status();
-    let attempts = record.value.pointer("/integration/attempts").and_then(Value::as_u64).unwrap_or(0);
+    let attempts = record.value.pointer("/integration/attempts");
+    let is_untried = attempts.is_none_or(|n| n.is_null() || n.as_u64() == Some(0));
     let is_done =
         matches!(status, "integrated" | "removed") || (record.ticket == DIRECT_SPEC && status == "cancelled");
-    let untouched = status == "planned" && record.text("source_checkpoint").is_none() && attempts == 0;
+    let untouched = status == "planned" && record.checkpoint().is_none() && is_untried;
     if untouched && d.facts.is_some_and(|f| !f.has_own(record)) {
         return Standing::NeverStarted;
     }
@@ -52,23 +63,23 @@ pub(super) fn judge(d: &RecordsDraft<'_>, record: &Record) -> Standing {
 /// What git shows against a record being finished.
 fn seen(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, reasons: &mut Vec<String>) {
     let sides = pairs(&record.value);
-    for side in &sides {
-        for worktree in facts.registered(side) {
-            let files = facts.dirty(worktree);
-            if !files.is_empty() {
-                let path = facts.below_root(worktree).unwrap_or_else(|| worktree.path.display().to_string());
-                reasons.push(format!(
-                    "{path} holds {} ({})",
-                    count(files.len(), "uncommitted file"),
-                    first(files)
-                ));
-            }
+    let mut told: Vec<String> = Vec::new();
+    for worktree in sides.iter().flat_map(|side| facts.registered(side)) {
+        let (path, files) = (facts.shown(worktree), facts.dirty(worktree));
+        if !files.is_empty() && !told.contains(&path) {
+            reasons.push(format!(
+                "{path} holds {} ({})",
+                count(files.len(), "uncommitted file"),
+                first(files)
+            ));
+            told.push(path);
         }
     }
-    if matches!(record.status(), "integrated" | "removed")
-        && let (Some(checkpoint), Some(branch)) =
-            (record.text("source_checkpoint"), sides.first().and_then(|s| s.branch.as_deref()))
-        && let Some(tip) = facts.tip(branch)
+    let is_done = matches!(record.status(), "integrated" | "removed");
+    if is_done
+        && !is_current(&record.value)
+        && let (Some(checkpoint), Some(branch)) = (record.checkpoint(), record.branch())
+        && let Some(tip) = facts.tip(&branch)
     {
         let is_checkpoint = facts.commits.resolve(checkpoint) == Some(tip);
         if !is_checkpoint && !contained(d, facts, record, tip) {
@@ -81,27 +92,23 @@ fn seen(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, reasons: &mut Vec<
 }
 
 fn contained(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, revision: &str) -> bool {
-    parent(d, record).is_some_and(|p| facts.commits.contains(&p, revision) == Some(true))
+    parent(d, &record.value).is_some_and(|p| facts.commits.contains(&p, revision) == Some(true))
 }
 
 /// The parent branch of a record: its own word, else the configuration's, else the one checked out.
-pub(super) fn parent(d: &RecordsDraft<'_>, record: &Record) -> Option<String> {
-    let own = record.text("parent_branch").map(|b| short_branch(b.to_string()));
-    own.or_else(|| d.default_branch.map(str::to_string))
-        .or_else(|| d.facts.and_then(|f| f.survey.head_branch.clone()))
+pub(super) fn parent(d: &RecordsDraft<'_>, record: &Value) -> Option<String> {
+    let own = record.get("parent_branch").and_then(Value::as_str);
+    let named = [own, d.default_branch].into_iter().flatten().find(|b| !b.trim().is_empty());
+    named.map(|b| short_branch(b.to_string())).or_else(|| d.facts.and_then(|f| f.survey.head_branch.clone()))
 }
 
 /// Report every open record for which there is no decision; whether there was one.
-pub(super) fn raise_open(
-    d: &mut RecordsDraft<'_>,
-    standings: &[Standing],
-    is_decided: impl Fn(&str) -> bool,
-) -> bool {
+pub(super) fn raise_open(d: &mut RecordsDraft<'_>, standings: &[Standing]) -> bool {
     let mut any = false;
     for (n, standing) in standings.iter().enumerate() {
         let record = &d.records.list[n];
         match standing {
-            Standing::Open(reasons) if !is_decided(&record.ticket) => {
+            Standing::Open(reasons) if super::decide::of(d, &record.ticket).is_none() => {
                 any = true;
                 let (message, next) = (describe(d, record, reasons), look(d, record));
                 super::raise_at(d, n, Code::ActiveWorktree, message, next);
@@ -128,6 +135,11 @@ fn describe(d: &RecordsDraft<'_>, record: &Record, reasons: &[String]) -> String
             for side in pairs(&record.value) {
                 text += &format!("; {}", shows(d, facts, record, &side));
             }
+            if is_current(&record.value) {
+                let branch = record.branch().unwrap_or_else(|| "no branch".into());
+                let tip = facts.tip(&branch).map_or("does not exist".into(), |t| format!("at {}", short(t)));
+                text += &format!("; it works in the current checkout, branch {branch} {tip}");
+            }
         }
     }
     text += ". the owner must (1) stop or hand over the writer, (2) account for every branch, worktree, checkpoint \
@@ -151,7 +163,7 @@ fn shows(d: &RecordsDraft<'_>, facts: &Facts, record: &Record, side: &Pair) -> S
         None => text += &format!(", branch {branch} does not exist"),
         Some(tip) => {
             text += &format!(", branch {branch} at {}", short(tip));
-            if let Some(parent) = parent(d, record)
+            if let Some(parent) = parent(d, &record.value)
                 && let Some(n) = facts.commits.missing_from(tip, &parent)
             {
                 text += &format!(", {} not in {parent}", count(n, "commit"));
@@ -167,19 +179,36 @@ fn look(d: &RecordsDraft<'_>, record: &Record) -> Vec<String> {
     if let Some(facts) = d.facts {
         for side in pairs(&record.value) {
             for worktree in facts.registered(&side).into_iter().filter(|w| w.exists) {
-                let path = facts.below_root(worktree).unwrap_or_else(|| worktree.path.display().to_string());
-                next.push(format!("git -C {} status", quoted(&path)));
+                next.push(format!("git -C {} status", quoted(&facts.shown(worktree))));
             }
-            if let (Some(branch), Some(parent)) =
-                (side.branch.as_deref().filter(|b| facts.tip(b).is_some()), parent(d, record))
+            if let Some(branch) = side.branch.as_deref().filter(|b| facts.tip(b).is_some())
+                && let Some(parent) = parent(d, &record.value).filter(|p| facts.tip(p).is_some())
             {
                 next.push(format!("git log --oneline {}", quoted(&format!("{parent}..{branch}"))));
             }
         }
+        if is_current(&record.value) {
+            next.push("git status".into());
+        }
     }
-    next.push("specdev-migrate decisions > decisions.yaml".into());
-    next.push("specdev-migrate --decisions decisions.yaml --dry-run".into());
+    next.push(print_decisions(d));
+    next.push(format!("specdev-migrate --decisions decisions.yaml --dry-run{}", to(d)));
     next
+}
+
+/// The command that prints the decisions file.
+pub(super) fn print_decisions(d: &RecordsDraft<'_>) -> String {
+    format!("specdev-migrate decisions{} > decisions.yaml", to(d))
+}
+
+/// The command that prints it once more, without destroying the one that was given.
+pub(super) fn print_again(d: &RecordsDraft<'_>) -> String {
+    format!("specdev-migrate decisions{} > decisions.new.yaml", to(d))
+}
+
+fn to(d: &RecordsDraft<'_>) -> String {
+    let release = d.cx.release.name;
+    if release == NEWEST.name { String::new() } else { format!(" --to {release}") }
 }
 
 /// A word for a shell.

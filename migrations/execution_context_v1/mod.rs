@@ -1,7 +1,8 @@
 //! Worktree records → one execution context per change (contract.md §3).
 //!
 //! [`judge`] says which records are open and why, [`inventory`] what belongs to nobody, [`decide`] applies
-//! the owner's answers, [`convert`] writes the new records and the context.
+//! the owner's answers, [`context`] confirms the one workspace, [`convert`] says what becomes of every record,
+//! [`record`] writes the new ones.
 
 mod context;
 mod convert;
@@ -9,11 +10,10 @@ mod decide;
 mod inventory;
 mod judge;
 mod propose;
+mod record;
 
-pub use inventory::named_change;
 pub use propose::propose;
 
-use crate::account::{Booking, Fate};
 use crate::doc::pointer::Pointer;
 use crate::finding::Code;
 use crate::state::artifact::Artifact;
@@ -33,28 +33,21 @@ pub const STEP: Step = Step {
 
 fn run(d: &mut RecordsDraft<'_>) {
     inventory::check(d);
-    decide::raise_needless(d);
-    // Release 0.7.3 keeps the records of version 5; older ones cannot become such records.
-    if d.records.list.is_empty() || (!d.cx.release.has_contexts() && d.version >= 5) {
-        return;
+    decide::settled(d);
+    if !concerned(d).is_empty() {
+        convert::run(d);
     }
-    if !d.cx.release.has_contexts() {
-        return convert::into_history(d);
-    }
-    convert::run(d);
 }
 
-/// Empty `worktrees` and book what stood there.
-fn clear(d: &mut RecordsDraft<'_>) {
-    d.clears_worktrees = d.records.list.iter().any(|r| matches!(r.source, Source::Worktrees(_)));
-    for record in &d.records.list {
-        if let Source::Worktrees(i) = record.source {
-            let from = Pointer::new(["worktrees"]).join(i);
-            d.notes
-                .bookings
-                .push(Booking { from, fate: Fate::Retired { rule: "the record stands in history" } });
-        }
+/// The records that the release has no place for as they are, by position. Release 0.7.3 keeps those of
+/// version 5 on and knows none in Evidence; older ones cannot become records of version 5.
+fn concerned(d: &RecordsDraft<'_>) -> Vec<usize> {
+    let all = 0..d.records.list.len();
+    if d.cx.release.has_contexts() {
+        return all.collect();
     }
+    let is_old = |n: &usize| d.version < 5 && matches!(d.records.list[*n].source, Source::Worktrees(_));
+    all.filter(is_old).collect()
 }
 
 /// Where a record stands, for findings: the file below `specdev/` and the pointer.

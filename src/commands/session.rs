@@ -96,7 +96,7 @@ impl Session {
         let target = target(&layout)?;
         settled(&target)?;
         let tree = Tree::read(&layout)?;
-        references(&layout, &decisions)?;
+        references(&tree, &decisions)?;
         let mut session = Session {
             tree,
             release,
@@ -229,18 +229,18 @@ fn read_decisions(path: &Path) -> Result<Decisions> {
 }
 
 /// Every `reference` is an existing file below its change.
-fn references(layout: &Layout, decisions: &Decisions) -> Result<()> {
-    for (change, decided) in &decisions.changes {
-        let folder = layout.specdev().join("changes").join(change);
+fn references(tree: &Tree, decisions: &Decisions) -> Result<()> {
+    // What is decided about changes that are not there is told by the plan.
+    for (name, decided) in decisions.changes.iter().filter(|(name, _)| tree.changes.contains_key(*name)) {
+        let folder = tree.layout.specdev().join("changes").join(name);
         for (ticket, t) in &decided.tickets {
             let below = Path::new(&t.reference);
-            let plain = below.components().all(|c| matches!(c, std::path::Component::Normal(_)));
-            if !plain || t.reference.is_empty() || !folder.join(below).is_file() {
-                let text = format!(
-                    "decisions file: {change} {ticket}: reference {:?} is no file below the change",
-                    t.reference
-                );
-                return Err(Error::new(Kind::Usage, text));
+            let is_plain = |c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir);
+            if !below.components().all(is_plain) || t.reference.is_empty() || !folder.join(below).is_file() {
+                let text =
+                    format!("{name} {ticket}: reference {:?} is no file below the change", t.reference);
+                let at = ["changes", name, "tickets", ticket, "reference"];
+                return Err(decisions.error(decisions.fault(&at, text)));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::doc::pointer::Pointer;
 use crate::doc::position;
 use crate::error::Result;
 use crate::finding::{Code, Finding, Place, Scope};
-use crate::history::section::History;
+use crate::history::section::{FoundEntry, History};
 use crate::history::write::{FileBytes, Unit};
 use crate::migrations::{self, lead};
 use crate::schema;
@@ -172,6 +172,8 @@ fn finish(
         out.kept += goal.kept;
     }
     unit.files.append(&mut records.files);
+    out.account.append(&mut records.account);
+    out.kept += records.kept;
     unit.entries.append(&mut records.entries);
     // Sources by path, entries by offset.
     unit.entries
@@ -230,6 +232,24 @@ fn index_faults(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) {
     }
 }
 
+/// Records that earlier runs left in the change's hosts; faults of a host are told when it is planned.
+pub(super) fn past(change: &Change) -> Vec<PastRecord> {
+    let hosts = change.history.iter().chain(change.evidence.values());
+    let histories = hosts.filter_map(|f| Some((&f.bytes, History::read(&f.bytes).ok()?)));
+    histories.flat_map(|(bytes, history)| past_in(&history, bytes)).collect()
+}
+
+fn past_in(history: &History, bytes: &[u8]) -> Vec<PastRecord> {
+    let is_record = |pointer: &str| pointer.starts_with("/worktrees/") || pointer == "record";
+    let entries = history.entries.iter().filter(|e| is_record(&e.meta.pointer));
+    let of = |entry: &FoundEntry| {
+        let value = records::past_value(&entry.bytes(bytes).ok()?)?;
+        let branch_tip = entry.meta.decision.as_ref().and_then(|d| d.branch_tip.clone());
+        Some(PastRecord { value, branch_tip })
+    };
+    entries.filter_map(of).collect()
+}
+
 /// Records and run numbers that earlier runs left in the change's hosts.
 fn history(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) -> Vec<PastRecord> {
     let mut past = Vec::new();
@@ -250,13 +270,7 @@ fn history(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) -> Vec<Pa
             }
         };
         out.last_seq = out.last_seq.max(history.last_seq());
-        for entry in &history.entries {
-            let is_record = entry.meta.pointer.starts_with("/worktrees/") || entry.meta.pointer == "record";
-            if let Some(value) = Some(entry).filter(|_| is_record).and_then(|e| e.bytes(&file.bytes).ok()) {
-                let branch_tip = entry.meta.decision.as_ref().and_then(|d| d.branch_tip.clone());
-                past.extend(records::past_value(&value).map(|value| PastRecord { value, branch_tip }));
-            }
-        }
+        past.extend(past_in(&history, &file.bytes));
     }
     past
 }

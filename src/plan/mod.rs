@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::account::{Fate, Location};
 use crate::decisions::Decisions;
 use crate::doc::position;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::facts::Facts;
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::write::{FileBytes, HostFault, Unit, write};
@@ -152,15 +152,11 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
         findings.extend(change.findings.iter().cloned());
         usage.extend(change.usage.iter().cloned());
     }
+    strange_decisions(request, &mut findings, &mut usage);
     if !usage.is_empty() {
-        return Err(Error::new(Kind::Usage, format!("decisions file: {}", usage.join("; ")))
-            .hint("specdev-migrate decisions > decisions.new.yaml"));
+        return Err(request.decisions.error(usage.join("; ")));
     }
     strangers(request, &mut findings);
-    for name in request.decisions.changes.keys().filter(|name| !tree.changes.contains_key(*name)) {
-        let text = format!("the decisions about {name} were not needed: there is no such change here");
-        findings.push(Finding::new(Code::AlreadyCurrent, Scope::Repository, None, text));
-    }
     let state = [config, index];
     state.iter().for_each(|s| findings.extend(s.findings.iter().cloned()));
     if !tree.archived.is_empty() {
@@ -266,24 +262,26 @@ fn advise(finding: &mut Finding) {
     });
 }
 
-/// Worktrees and branches of ours that name no change of this state.
+/// Worktrees and branches of ours that name no change of this state and belong to no record.
 fn strangers(request: Request<'_>, findings: &mut Vec<Finding>) {
     let Some(facts) = request.facts else { return };
-    let is_ours = |name: &str| {
-        crate::migrations::named_change(name).is_some_and(|c| request.tree.changes.contains_key(c))
-    };
-    let worktrees = facts.survey.worktrees.iter().filter_map(|w| {
-        let path = facts.below_root(w).filter(|p| p.starts_with(crate::facts::WORKTREES))?;
-        let recorded = !w.branch.as_deref().is_some_and(is_ours) && !is_ours(&path);
-        recorded.then_some(path)
-    });
-    let on_worktree =
-        |branch: &str| facts.survey.worktrees.iter().any(|w| w.branch.as_deref() == Some(branch));
-    let branches =
-        facts.survey.branches.keys().filter(|b| b.starts_with("speculo/") && !is_ours(b) && !on_worktree(b));
-    for name in worktrees.chain(branches.cloned()) {
+    for name in facts.strangers(|change| request.tree.changes.contains_key(change)) {
         let text = format!("{name} names no change of this state and is none of this tool's business");
         findings.push(Finding::new(Code::OtherWorktree, Scope::Repository, None, text));
+    }
+}
+
+/// Decisions about changes that are not there: a note for archived ones, a fault for those nobody knows.
+fn strange_decisions(request: Request<'_>, findings: &mut Vec<Finding>, usage: &mut Vec<String>) {
+    for name in request.decisions.changes.keys().filter(|n| !request.tree.changes.contains_key(*n)) {
+        let scope = Scope::Change(name.clone());
+        if request.tree.archived.contains(name) {
+            let text = format!("the decisions about {name} are settled: the change is archived");
+            findings.push(Finding::new(Code::AlreadyCurrent, scope, None, text));
+        } else if !findings.iter().any(|f| f.scope == scope) {
+            let text = format!("{name} is no change of this state");
+            usage.push(request.decisions.fault(&["changes", name], text));
+        }
     }
 }
 
@@ -367,7 +365,8 @@ fn placed(
     finding
 }
 
-/// The records of every change, for collecting git facts before planning.
+/// The records of every change, those in history included, for collecting git facts before planning.
 pub fn records(tree: &Tree) -> Vec<Records> {
-    tree.changes.values().collect::<Vec<_>>().into_par_iter().map(Records::read).collect()
+    let changes: Vec<&Change> = tree.changes.values().collect();
+    changes.into_par_iter().map(|c| Records { past: change::past(c), ..Records::read(c) }).collect()
 }

@@ -1,12 +1,13 @@
 //! What the step for records makes of Evidence files and the README.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::change::schema_findings;
 use super::{Shared, placed};
-use crate::account::Booking;
+use crate::account::{Account, Booking, Fate, Leaves, Location, json_leaves};
 use crate::doc::edit::Edits;
 use crate::doc::json::Document;
 use crate::doc::markdown::Outline;
@@ -20,8 +21,8 @@ use crate::history::write::FileBytes;
 use crate::migrations;
 use crate::state::artifact::Artifact;
 use crate::state::change::Change;
-use crate::state::record::{CONTEXT, Records, Source, json_fence};
-use crate::step::{Cx, EvidenceEdit, PastRecord, RecordsDraft, Run};
+use crate::state::record::{CONTEXT, Record, Records, SECTION, Source, json_fence};
+use crate::step::{Cx, EvidenceEdit, EvidencePlace, PastRecord, Raised, RecordsDraft, Run};
 
 /// Files, entries and findings that come from the records.
 #[derive(Default)]
@@ -31,6 +32,9 @@ pub(super) struct RecordsPlan {
     pub(super) bookings: Vec<Booking>,
     pub(super) files: BTreeMap<String, FileBytes>,
     pub(super) entries: Vec<(String, Entry)>,
+    /// Of records in Evidence files.
+    pub(super) account: Vec<(Location, Fate)>,
+    pub(super) kept: usize,
     pub(super) findings: Vec<Finding>,
     /// Findings that matter only when the change is written.
     pub(super) inventory: Vec<Finding>,
@@ -60,7 +64,10 @@ pub(super) fn plan(
         draft_of(&mut draft);
         let status = &change.status.file;
         let locate = |p: &Pointer| change.status_doc().and_then(|d| d.find(p)).map(|n| n.range.start);
-        let place = |raised| placed(shared.request.tree, raised, &status.path, &scope, locate, &status.bytes);
+        let place = |raised: &Raised| {
+            let found = placed(shared.request.tree, raised, &status.path, &scope, locate, &status.bytes);
+            in_evidence(change, &records, raised, found)
+        };
         out.findings.extend(draft.notes.raised.iter().map(place));
         out.inventory.extend(draft.inventory.iter().map(place));
         out.usage.append(&mut draft.usage);
@@ -72,6 +79,21 @@ pub(super) fn plan(
         write(shared, change, &records, draft, &scope, &mut out)?;
     }
     Ok(out)
+}
+
+/// A finding about a record in an Evidence file stands where the record does.
+fn in_evidence(change: &Change, records: &Records, raised: &Raised, mut finding: Finding) -> Finding {
+    let Some(path) = &raised.file else { return finding };
+    let record = records.list.iter().find(|r| {
+        matches!(r.source, Source::Evidence(_)) && *path == change.path(&format!("evidence/{}.md", r.ticket))
+    });
+    if let (Some(record), Some(place)) = (record, finding.place.as_mut())
+        && let Some(file) = change.evidence.get(&record.ticket)
+    {
+        let (line, column) = position(&file.bytes, record.range.start);
+        (place.line, place.column) = (Some(line), Some(column));
+    }
+    finding
 }
 
 /// An empty draft over a change's records.
@@ -149,15 +171,21 @@ fn write(
             let range = (record.range.start, record.range.end);
             add(&format!("/worktrees/{i}"), &change.status.file.path, &change.status.file.bytes, range);
         }
-        let section = match &record.source {
-            Source::Evidence(range) => Some(range),
-            Source::Worktrees(_) => record.twin.as_ref(),
-        };
-        if let (Some(range), Some(file)) = (section, change.evidence.get(&record.ticket)) {
+        // A section that gave way, with or without a record in it.
+        if let (Some(range), Some(file)) = (section_of(record), change.evidence.get(&record.ticket))
+            && draft.evidence.contains_key(&record.ticket)
+        {
             add("record", &path, &file.bytes, (range.start, range.end));
         }
     }
     Ok(())
+}
+
+fn section_of(record: &Record) -> Option<Range<usize>> {
+    match (&record.source, &record.twin) {
+        (Source::Evidence(section), _) => Some(section.clone()),
+        (Source::Worktrees(_), twin) => twin.as_ref().map(|t| t.section.clone()),
+    }
 }
 
 /// Write a record section into an Evidence file, or make the file.
@@ -172,18 +200,33 @@ fn evidence(
     let path = change.path(&format!("evidence/{stem}.md"));
     let before = change.evidence.get(stem).map(|f| f.bytes.clone());
     let base = before.clone().unwrap_or_else(|| format!("# Evidence: {stem}\n").into_bytes());
-    let made = match &edit.replaces {
-        Some(range) => replaced(&base, range.clone(), &edit.section),
-        None => appended(&base, &edit.section),
+    let made = match &edit.place {
+        EvidencePlace::Replace(range) => replaced(&base, range.clone(), &edit.text),
+        EvidencePlace::IntoSection => into_section(&base, &edit.text),
+        EvidencePlace::Append => appended(&base, &edit.text),
     };
     let after = match made {
         Ok(after) => after,
         Err(fault) => return refuse(shared, &path, &base, fault, scope, out),
     };
-    if let Ok(Some((_, fence))) = json_fence(&after, crate::state::record::SECTION) {
-        let record =
-            Document::parse(&after[fence]).map_err(|f| Error::internal(format!("{path}: {}", f.message)))?;
+    let record = match json_fence(&after, SECTION) {
+        Ok(Some((_, fence))) => Some(
+            Document::parse(&after[fence]).map_err(|f| Error::internal(format!("{path}: {}", f.message)))?,
+        ),
+        Ok(None) => None,
+        Err(fault) => return Err(Error::internal(format!("{path}: {}", fault.message))),
+    };
+    if let Some(record) = &record {
         out.findings.extend(schema_findings(shared, Artifact::ExecutionRecord, record.value(), &path, scope));
+    }
+    if let Ok(Some((_, fence))) = json_fence(&base, SECTION)
+        && let Ok(old) = Document::parse(&base[fence])
+    {
+        let mut account = Account::open(&path, &json_leaves(&old));
+        let after = record.as_ref().map_or_else(Leaves::new, json_leaves);
+        account.book(&json_leaves(&old), &after, &edit.bookings).map_err(Error::internal)?;
+        out.account.extend(account.changes());
+        out.kept += account.kept();
     }
     out.files.insert(path, FileBytes { before, after });
     Ok(())
@@ -268,8 +311,16 @@ fn appended(base: &[u8], block: &str) -> std::result::Result<Vec<u8>, Fault> {
     Ok([&base[..at], &text, &base[at..]].concat())
 }
 
+/// A block at the end of a section that is there already.
+fn into_section(base: &[u8], block: &str) -> std::result::Result<Vec<u8>, Fault> {
+    let outline = Outline::read(base, body_start(base));
+    let Some(section) = outline.section(2, SECTION)? else { return appended(base, block) };
+    let (at, text) = outline.append_to(base, &section, block)?;
+    Ok([&base[..at], &text, &base[at..]].concat())
+}
+
 /// A section in the place of another, with the line ends of its surroundings.
-fn replaced(base: &[u8], range: std::ops::Range<usize>, block: &str) -> std::result::Result<Vec<u8>, Fault> {
+fn replaced(base: &[u8], range: Range<usize>, block: &str) -> std::result::Result<Vec<u8>, Fault> {
     let end = line_end_before(base, range.start);
     let mut text = block.replace('\n', end);
     // A heading that follows keeps its distance.
@@ -288,6 +339,6 @@ pub(super) fn past_value(bytes: &[u8]) -> Option<Value> {
     if let Ok(doc) = Document::parse(bytes) {
         return Some(doc.value().clone()).filter(Value::is_object);
     }
-    let (_, fence) = json_fence(bytes, crate::state::record::SECTION).ok()??;
+    let (_, fence) = json_fence(bytes, SECTION).ok()??;
     Document::parse(&bytes[fence]).ok().map(|d| d.value().clone())
 }

@@ -22,6 +22,11 @@ pub const CONTEXT: &str = "Execution Context";
 /// The name a Direct Spec's record goes by, as its Evidence file does.
 pub const DIRECT_SPEC: &str = "direct-spec";
 
+/// A branch without `refs/heads/`.
+pub fn short_branch(name: String) -> String {
+    name.strip_prefix("refs/heads/").map(str::to_string).unwrap_or(name)
+}
+
 /// Where a record stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -46,8 +51,27 @@ pub struct Record {
     pub value: Value,
     /// Whether it has the candidate gate and E2E disposition of version 5 and above.
     pub is_gated: bool,
-    /// The same record stands in `worktrees[]` and in Evidence; this is the range of the latter.
-    pub twin: Option<Range<usize>>,
+    /// A section of the Evidence file that gives way to the new record: one that holds the same record
+    /// as `worktrees[]`, or none at all.
+    pub twin: Option<Twin>,
+}
+
+/// A record section beside a record in `worktrees[]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twin {
+    /// The whole section.
+    pub section: Range<usize>,
+    /// The JSON value in it; `None`: only text, which stays.
+    pub json: Option<Range<usize>>,
+}
+
+/// A record that an earlier run moved into history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastRecord {
+    /// What it said.
+    pub value: Value,
+    /// The branch tip a decision wrote down.
+    pub branch_tip: Option<String>,
 }
 
 /// Something wrong with a record, and in which file (below the change).
@@ -72,6 +96,10 @@ pub struct Records {
     pub list: Vec<Record>,
     /// Evidence files that hold a version 1 record already, by stem.
     pub current: Vec<String>,
+    /// The execution context of the README, when there is one.
+    pub context: Option<Value>,
+    /// Records that earlier runs moved into history.
+    pub past: Vec<PastRecord>,
     /// What is wrong with them.
     pub faults: Vec<RecordFault>,
 }
@@ -85,6 +113,16 @@ impl Record {
     /// A text field of `integration`.
     pub fn integration(&self, key: &str) -> Option<&str> {
         self.value.get("integration")?.get(key)?.as_str()
+    }
+
+    /// `source_checkpoint`, when it says anything.
+    pub fn checkpoint(&self) -> Option<&str> {
+        self.text("source_checkpoint").filter(|c| !c.trim().is_empty())
+    }
+
+    /// What `branch` names, without `refs/heads/`.
+    pub fn branch(&self) -> Option<String> {
+        self.text("branch").filter(|b| !b.is_empty()).map(|b| short_branch(b.to_string()))
     }
 
     /// `status`, empty when there is none.
@@ -114,9 +152,18 @@ impl Records {
             records.of_status(doc);
         }
         for (stem, file) in &change.evidence {
-            if let Err(fault) = records.of_evidence(stem, &file.bytes) {
+            if let Err(fault) = records.of_evidence(change, stem, &file.bytes) {
                 let at = Some(position(&file.bytes, fault.offset));
                 records.fault(fault.code, format!("evidence/{stem}.md"), at, None, fault.message);
+            }
+        }
+        if let Some(readme) = &change.readme {
+            match context(&readme.bytes) {
+                Ok(context) => records.context = context,
+                Err(fault) => {
+                    let at = Some(position(&readme.bytes, fault.offset));
+                    records.fault(fault.code, "README.md".into(), at, None, fault.message);
+                }
             }
         }
         let tickets = records.list.iter().any(|r| r.ticket != DIRECT_SPEC)
@@ -150,14 +197,8 @@ impl Records {
                 );
                 continue;
             };
-            let leads_out = |text: &str| {
-                text.starts_with('/')
-                    || text.split(['/', '\\']).any(|part| part == "..")
-                    || text.contains('\0')
-            };
-            let refs = [value.get("workspace_ref"), value.pointer("/integration/candidate_workspace_ref")];
-            if let Some(path) = refs.into_iter().flatten().filter_map(Value::as_str).find(|p| leads_out(p)) {
-                fault(self, Code::OutsideRoot, format!("workspace_ref {path:?} leads out of the project"));
+            if let Some(text) = leads_out(value) {
+                fault(self, Code::OutsideRoot, text);
                 continue;
             }
             if let Some(n) = self.list.iter().position(|r| r.ticket == ticket) {
@@ -180,16 +221,23 @@ impl Records {
         }
     }
 
-    fn of_evidence(&mut self, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let Some((section, json)) = record_fence(bytes)? else { return Ok(()) };
+    fn of_evidence(&mut self, change: &Change, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let Some((section, json)) = record_fence(bytes)? else {
+            self.beside_text(stem, bytes)?;
+            return Ok(());
+        };
         let doc = Document::parse(&bytes[json.clone()])
             .map_err(|f| Fault { offset: f.offset + json.start, ..f })?;
         let value = doc.value().clone();
+        known_version(&doc, "execution-record", json.start)?;
         if is_current(&value) {
             self.current.push(stem.to_string());
             return Ok(());
         }
         let fault = |code, text: String| Err(Fault::new(code, json.start, text));
+        if let Some(text) = leads_out(&value) {
+            return fault(Code::OutsideRoot, text);
+        }
         let ticket = if value.get("purpose").and_then(Value::as_str) == Some(DIRECT_SPEC) {
             DIRECT_SPEC
         } else {
@@ -201,15 +249,19 @@ impl Records {
                 format!("the record names {ticket:?}, its Evidence file {stem:?}"),
             );
         }
+        if let Some(name) = value.get("change").filter(|name| **name != change.name.as_str()) {
+            let text = format!("the record is about change {name}, but the folder is {}", change.name);
+            return fault(Code::ChangeNameMismatch, text);
+        }
+        let node = doc.root().range.clone();
+        let range = json.start + node.start..json.start + node.end;
         if let Some(known) = self.list.iter_mut().find(|r| r.ticket == ticket) {
             if known.value != value {
                 return fault(Code::ConflictingRecord, format!("{ticket} has another record in worktrees[]"));
             }
-            known.twin = Some(section);
+            known.twin = Some(Twin { section, json: Some(range) });
             return Ok(());
         }
-        let node = doc.root().range.clone();
-        let range = json.start + node.start..json.start + node.end;
         self.list.push(Record {
             ticket: ticket.to_string(),
             source: Source::Evidence(section),
@@ -219,6 +271,17 @@ impl Records {
             value,
             twin: None,
         });
+        Ok(())
+    }
+
+    /// A section without a record: a new one is written into it, not beside it.
+    fn beside_text(&mut self, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let Some(record) = self.list.iter_mut().find(|r| r.ticket == stem) else { return Ok(()) };
+        if contains(bytes, SECTION.as_bytes())
+            && let Some(section) = body_of(bytes).section(2, SECTION)?
+        {
+            record.twin = Some(Twin { section: section.heading.start..section.body.end, json: None });
+        }
         Ok(())
     }
 
@@ -248,8 +311,7 @@ pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<Fenced>, Fault> {
     if !contains(bytes, title.as_bytes()) {
         return Ok(None);
     }
-    let from = Frontmatter::parse(bytes).map_or(0, |h| h.range.end);
-    let outline = Outline::read(bytes, from);
+    let outline = body_of(bytes);
     let Some(section) = outline.section(2, title)? else { return Ok(None) };
     let fences = outline.fences(&section.body);
     let mut json = fences.iter().filter(|f| f.info.split_whitespace().next() == Some("json"));
@@ -259,6 +321,46 @@ pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<Fenced>, Fault> {
         return Err(Fault::new(Code::AmbiguousSection, second.range.start, text));
     }
     Ok(Some((section.heading.start..section.body.end, fence.content.clone())))
+}
+
+fn body_of(bytes: &[u8]) -> Outline {
+    Outline::read(bytes, Frontmatter::parse(bytes).map_or(0, |h| h.range.end))
+}
+
+/// The execution context of a README; what is no context is found out when one is to be written.
+fn context(readme: &[u8]) -> Result<Option<Value>, Fault> {
+    let Ok(Some((_, json))) = json_fence(readme, CONTEXT) else { return Ok(None) };
+    let Ok(doc) = Document::parse(&readme[json.clone()]) else { return Ok(None) };
+    known_version(&doc, "execution-context", json.start)?;
+    Ok(Some(doc.value().clone()).filter(Value::is_object))
+}
+
+/// A version above 1 is newer than any known one; what is no integer is no version (contract.md §1).
+fn known_version(doc: &Document, what: &str, base: usize) -> Result<(), Fault> {
+    let Some(node) = doc.find(&Pointer::new(["schema_version"])) else { return Ok(()) };
+    let text = String::from_utf8_lossy(doc.raw(node)).into_owned();
+    let fault = |code, text| Err(Fault::new(code, base + node.range.start, text));
+    match doc.value().get("schema_version").and_then(Value::as_u64) {
+        Some(1) => Ok(()),
+        Some(n) if n > 1 => fault(
+            Code::NewerVersion,
+            format!("{what} version {n} was made by a newer tool; this one knows 1 at most, upgrade it"),
+        ),
+        _ => fault(Code::UnsupportedVersion, format!("schema_version {text} of the {what} is not 1")),
+    }
+}
+
+/// Why a path of a record may not be looked at.
+fn leads_out(value: &Value) -> Option<String> {
+    let is_out = |text: &str| {
+        text.starts_with('/') || text.split(['/', '\\']).any(|part| part == "..") || text.contains('\0')
+    };
+    let refs = [
+        ("workspace_ref", value.get("workspace_ref")),
+        ("candidate_workspace_ref", value.pointer("/integration/candidate_workspace_ref")),
+    ];
+    let out = refs.into_iter().find_map(|(key, v)| Some((key, v?.as_str().filter(|p| is_out(p))?)));
+    out.map(|(key, path)| format!("{key} {path:?} leads out of the project"))
 }
 
 /// Whether a record is of version 1.
