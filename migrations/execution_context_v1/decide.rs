@@ -29,8 +29,8 @@ fn fault(d: &mut RecordsDraft<'_>, ticket: &str, key: &str, text: String) {
     d.usage.push(d.cx.decisions.fault(at, format!("{name} {ticket}: {text}")));
 }
 
-/// Decisions about records that are gone: a note for those that stand in history or are of version 1, a
-/// fault of the decisions file for those that never were.
+/// Decisions about records that are gone: a note for those that stand in history or are of version 1, and
+/// for changes that have no old record at all; a fault of the decisions file for those that never were.
 pub(super) fn settled(d: &mut RecordsDraft<'_>) {
     let Some(decision) = d.cx.decision() else { return };
     for ticket in decision.tickets.keys() {
@@ -41,9 +41,14 @@ pub(super) fn settled(d: &mut RecordsDraft<'_>) {
             Some(DIRECT_SPEC) => ticket == DIRECT_SPEC,
             _ => value.get("ticket_id").and_then(Value::as_str) == Some(ticket),
         };
-        if d.records.current.contains(ticket) || d.past.iter().any(|p| is_about(&p.value)) {
-            let text =
-                format!("the decision about {ticket} is settled: its old record stands in history already");
+        let is_past = d.records.current.contains(ticket) || d.past.iter().any(|p| is_about(&p.value));
+        if is_past || d.records.list.is_empty() {
+            let why = if is_past {
+                "its old record stands in history already"
+            } else {
+                "the change has no old record"
+            };
+            let text = format!("the decision about {ticket} is settled: {why}");
             let file = d.change.path(".status.json");
             d.notes.raise(Code::AlreadyCurrent, None, text).file = Some(file);
         } else {
