@@ -1,7 +1,7 @@
 //! The sections `## Migration History` (contract.md §4): old bytes, findable in the repository.
 //!
 //! Per run a section holds one run line and the entries the run added. [`entry`] and [`run`] are the
-//! two kinds of lines, [`section`] finds them in a host file, [`write`] makes them for a plan and
+//! two kinds of lines, [`section`] finds them in a host file, [`mod@write`] makes them for a plan and
 //! [`rebuild`] gets old bytes back from new files and history alone.
 
 pub mod entry;
