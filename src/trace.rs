@@ -19,7 +19,7 @@ use crate::history::section::History;
 use crate::migrations;
 use crate::plan::{Plan, Request, plan};
 use crate::restore::restore;
-use crate::state::record::{SECTION, json_fence};
+use crate::state::record::{CONTEXT, SECTION, json_fence};
 use crate::state::tree::Tree;
 
 /// Everything known about the value at `FILE#POINTER`, newest run first; the file is named below
@@ -63,6 +63,15 @@ pub fn trace(tree: &Tree, place: &str) -> Result<Vec<String>> {
             }
         }
         for place in &places {
+            if account.iter().any(|(from, _)| is_at(&from.to_string(), place)) {
+                continue;
+            }
+            lines.extend(
+                kept(&current, place, run.seq)
+                    .map(|entry| format!("{title}: {place} stands in history, entry {entry}")),
+            );
+        }
+        for place in &places {
             let Some((file, pointer)) = place.split_once('#') else { continue };
             let (was, is) = (value_at(&before, file, pointer), value_at(&current, file, pointer));
             let booked = account.iter().any(|(from, _)| is_at(&from.to_string(), place));
@@ -104,6 +113,20 @@ fn told(fate: &Fate) -> String {
         Fate::Retired { rule } => format!("was retired ({rule}); its bytes stand in history"),
         Fate::Accepted => "was let go by a decision; its bytes stand in history".to_string(),
     }
+}
+
+/// The history entry of a run that keeps the value at a place, when the entry is of no whole file.
+fn kept(tree: &Tree, place: &str, seq: u64) -> Option<String> {
+    let (file, pointer) = place.split_once('#')?;
+    let hosts = tree.files().filter(|f| f.path.ends_with(".md"));
+    hosts.filter_map(|f| History::read(&f.bytes).ok()).find_map(|history| {
+        let ids: BTreeSet<&String> =
+            history.runs.iter().filter(|r| r.value.seq == seq).flat_map(|r| &r.value.entries).collect();
+        let entry = history.entries.iter().map(|e| &e.meta).find(|m| {
+            ids.contains(&m.id) && m.source == file && !m.pointer.is_empty() && is_at(pointer, &m.pointer)
+        })?;
+        Some(entry.id.clone())
+    })
 }
 
 /// The state before a run.
@@ -172,7 +195,7 @@ fn accept(tree: &Tree, finding: &Finding, decisions: &mut Decisions) -> bool {
     is_new
 }
 
-/// A value of a JSON file, a goal plan's header or an Evidence file's record.
+/// A value of a JSON file, a goal plan's header, an Evidence file's record or a README's context.
 fn value_at(tree: &Tree, path: &str, pointer: &str) -> Option<Value> {
     let bytes = &tree.file(path)?.bytes;
     let whole = if path.ends_with(".json") {
@@ -180,7 +203,8 @@ fn value_at(tree: &Tree, path: &str, pointer: &str) -> Option<Value> {
     } else if path.ends_with("goal-plan.md") {
         Frontmatter::parse(bytes).ok()?.value().clone()
     } else {
-        let (_, fence) = json_fence(bytes, SECTION).ok()??;
+        let title = if path.ends_with("README.md") { CONTEXT } else { SECTION };
+        let (_, fence) = json_fence(bytes, title).ok()??;
         Document::parse(&bytes[fence]).ok()?.value().clone()
     };
     whole.pointer(pointer).cloned()

@@ -1,8 +1,8 @@
 //! Worktree records → one execution context per change (contract.md §3).
 //!
 //! `judge` says which records are open and why, `inventory` what belongs to nobody, `decide` applies
-//! the owner's answers, [`context`] confirms the one workspace, `convert` says what becomes of every record,
-//! [`record`] writes the new ones.
+//! the owner's answers, `context` confirms the one workspace, `convert` says what becomes of every record,
+//! `record` writes the new ones.
 
 mod context;
 mod convert;

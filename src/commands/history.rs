@@ -106,7 +106,13 @@ pub fn verify(place: &Place, report: &Report) -> Result<Outcome> {
     let tree = Tree::read(&layout(place)?)?;
     let mut text = String::new();
     let (mut good, mut bad) = (0, Vec::new());
-    for host in hosts(&tree)? {
+    let hosts = hosts(&tree)?;
+    for (path, run, why) in orphaned(&hosts) {
+        let shown = tree.layout.shown(&path);
+        let _ = writeln!(text, "{shown}: run {run}: {why}");
+        bad.push(json!({"host": shown, "id": run, "damage": why}));
+    }
+    for host in &hosts {
         let shown = tree.layout.shown(&host.file.path);
         for entry in &host.history.entries {
             match entry.bytes(&host.file.bytes) {
@@ -124,9 +130,36 @@ pub fn verify(place: &Place, report: &Report) -> Result<Outcome> {
             }
         }
     }
-    let _ = writeln!(text, "{good} entries intact, {} damaged", bad.len());
+    let entries = if good == 1 { "1 entry" } else { &format!("{good} entries") };
+    let _ = writeln!(text, "{entries} intact, {} damaged", bad.len());
     let code = if bad.is_empty() { 0 } else { Kind::Invalid.exit() };
     Ok(output(report, text, "history verify", json!({"intact": good, "damaged": bad}), code))
+}
+
+/// Run lines whose counterpart is gone: that of the index in the state's history, that of an Evidence file
+/// in its change's.
+fn orphaned(hosts: &[Host<'_>]) -> Vec<(String, String, &'static str)> {
+    let lines: std::collections::BTreeSet<(&str, &str, u64)> = hosts
+        .iter()
+        .flat_map(|h| {
+            h.history.runs.iter().map(|r| (h.file.path.as_str(), r.value.run.as_str(), r.value.seq))
+        })
+        .collect();
+    let mut out = Vec::new();
+    for host in hosts {
+        for run in host.history.runs.iter().map(|r| &r.value) {
+            let path = host.file.path.as_str();
+            let missing = |home: &str| !lines.contains(&(home, run.run.as_str(), run.seq));
+            let change = path.strip_prefix("changes/").and_then(|p| p.split_once('/')).map(|(name, _)| name);
+            let twin = change.map(|name| format!("changes/{name}/HISTORY.md")).filter(|t| t != path);
+            if run.index && missing("HISTORY.md") {
+                out.push((path.to_string(), run.run.clone(), "the state's HISTORY.md lacks its line"));
+            } else if twin.is_some_and(|t| missing(&t)) {
+                out.push((path.to_string(), run.run.clone(), "the change's HISTORY.md lacks its line"));
+            }
+        }
+    }
+    out
 }
 
 fn output(report: &Report, text: String, kind: &str, members: serde_json::Value, code: u8) -> Outcome {

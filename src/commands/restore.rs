@@ -50,21 +50,24 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
 fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
     let mut out = String::new();
     for left in &plan.left {
-        let whole = left.change.as_deref().map_or("config and status are", |_| "the whole change is");
-        let _ =
-            writeln!(out, "left alone: {}: {}; {whole} left as it is", layout.shown(&left.file), left.reason);
+        let whole = left
+            .change
+            .as_deref()
+            .map_or("config and status stay as they are", |_| "the whole change stays as it is");
+        let _ = writeln!(out, "left alone: {}: {}; {whole}", layout.shown(&left.file), left.reason);
     }
     if args.report.quiet {
         return out;
     }
-    let files = count(plan.files.len(), "file", "files");
     let removed = plan.files.iter().filter(|f| f.old.is_none()).count();
-    let verb = if args.dry_run { "would be restored; nothing was written" } else { "restored" };
-    let _ = writeln!(
-        out,
-        "run {} (number {}): {files} {verb}, {removed} of them removed again",
-        plan.run, plan.seq
-    );
+    let files = count(plan.files.len(), "file", "files");
+    let again = if removed == 0 { String::new() } else { format!(" ({removed} that the run created go)") };
+    let done = match (plan.files.is_empty(), args.dry_run) {
+        (true, _) => "nothing was restored".to_string(),
+        (false, true) => format!("{files} would be put back{again}; nothing was written"),
+        (false, false) => format!("{files} put back{again}"),
+    };
+    let _ = writeln!(out, "run {} (number {}): {done}", plan.run, plan.seq);
     out
 }
 

@@ -126,7 +126,7 @@ impl Meta {
         let bytes = match self.encoding {
             Encoding::Base64 => {
                 let packed: Vec<u8> = content.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-                STANDARD.decode(packed).map_err(|_| Damage::Reformatted)?
+                STANDARD.decode(packed).map_err(|_| Damage::Changed)?
             }
             Encoding::Text => {
                 let mut bytes = to_lf(content);
@@ -139,11 +139,16 @@ impl Meta {
         if bytes.len() == self.length && sha256(&bytes) == self.sha256 {
             return Ok(bytes);
         }
-        Err(if self.encoding == Encoding::Text && self.differs_in_line_ends(&bytes) {
-            Damage::LineEnds
-        } else {
-            Damage::Reformatted
+        Err(match self.encoding {
+            Encoding::Text if self.differs_in_line_ends(&bytes) => Damage::LineEnds,
+            Encoding::Text if self.differs_in_layout(&bytes) => Damage::Reformatted,
+            _ => Damage::Changed,
         })
+    }
+
+    fn differs_in_layout(&self, bytes: &[u8]) -> bool {
+        let lf = to_lf(bytes);
+        layouts(&lf).into_iter().any(|b| sha256(&b) == self.sha256 || sha256(&to_crlf(&b)) == self.sha256)
     }
 
     fn differs_in_line_ends(&self, bytes: &[u8]) -> bool {
@@ -152,13 +157,42 @@ impl Meta {
     }
 }
 
+/// Layouts that formatters and editors leave, undone one by one: whichever gives the digest was it.
+fn layouts(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    if let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) {
+        out.extend(
+            [&b""[..], b" ", b"  ", b"   ", b"    ", b"        ", b"\t"]
+                .map(|indent| printed(&value, indent)),
+        );
+    }
+    out.push(bytes.to_vec());
+    let ended: Vec<Vec<u8>> = out.iter().map(|b| [b.as_slice(), b"\n"].concat()).collect();
+    let open: Vec<Vec<u8>> = out.iter().filter_map(|b| b.strip_suffix(b"\n")).map(<[u8]>::to_vec).collect();
+    out.into_iter().chain(ended).chain(open).collect()
+}
+
+fn printed(value: &serde_json::Value, indent: &[u8]) -> Vec<u8> {
+    use serde::Serialize as _;
+    if indent.is_empty() {
+        return serde_json::to_vec(value).unwrap_or_default();
+    }
+    let mut out = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(indent);
+    let mut printer = serde_json::Serializer::with_formatter(&mut out, formatter);
+    let _ = value.serialize(&mut printer);
+    out
+}
+
 /// What happened to an entry's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// Only line ends differ.
     LineEnds,
-    /// The text was changed.
+    /// Indent, white space or the final line end differ; the values are the old ones.
     Reformatted,
+    /// Something else than the layout differs.
+    Changed,
     /// There is no fence to read.
     Missing,
 }
@@ -169,6 +203,7 @@ impl Damage {
         match self {
             Damage::LineEnds => "only line ends differ",
             Damage::Reformatted => "reformatted",
+            Damage::Changed => "changed",
             Damage::Missing => "no readable fence",
         }
     }
@@ -244,7 +279,12 @@ mod tests {
         let mut lf = entry.meta.clone();
         lf.eol = None;
         assert_eq!(lf.decode(b"a\nb\n"), Err(Damage::LineEnds));
-        assert_eq!(entry.meta.decode(b"a\nc\n"), Err(Damage::Reformatted));
+        assert_eq!(entry.meta.decode(b"a\nc\n"), Err(Damage::Changed));
+        let json = b"{\n  \"a\": [\n    1\n  ]\n}";
+        let entry = Entry::new("t".into(), &[], "f", "", json, (0, json.len()));
+        assert_eq!(entry.meta.decode(b"{ \"a\": [1] }\n"), Err(Damage::Reformatted));
+        assert_eq!(entry.meta.decode(b"{\n    \"a\": [\n        1\n    ]\n}\n"), Err(Damage::Reformatted));
+        assert_eq!(entry.meta.decode(b"{ \"a\": [2] }\n"), Err(Damage::Changed));
     }
 
     #[test]
