@@ -61,17 +61,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // `render::json_schema` lists steps and releases in the published schema.
     (
         "render",
-        &[
-            "account",
-            "decisions",
-            "error",
-            "facts",
-            "finding",
-            "history",
-            "migrations",
-            "plan",
-            "state",
-        ],
+        &["account", "decisions", "error", "facts", "finding", "history", "migrations", "plan", "state"],
     ),
     // One value through all runs: it undoes and plans again, and writes nothing.
     (
@@ -124,16 +114,8 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Modules that may touch disk, environment, clock or other processes.
-const OWNERS: &[&str] = &[
-    "apply",
-    "commands",
-    "facts",
-    "git",
-    "main",
-    "state::layout",
-    "state::papers",
-    "state::tree",
-];
+const OWNERS: &[&str] =
+    &["apply", "commands", "facts", "git", "main", "state::layout", "state::papers", "state::tree"];
 
 /// Lines beyond which a module is named.
 const LONG: usize = 450;
@@ -153,7 +135,7 @@ fn imports_point_down() {
                 let a: Vec<&str> = a.split("::").collect();
                 path.len() >= a.len() && path.iter().zip(&a).all(|(x, y)| x == y)
             };
-            if path[0] != own && !allowed.iter().any(|a| is_allowed(&a)) {
+            if path[0] != own && !allowed.iter().any(is_allowed) {
                 wrong.push(format!("{}: {own} may not import {}", source.file, path.join("::")));
             }
         }
@@ -203,7 +185,7 @@ fn io_stays_with_its_owners() {
     for source in sources() {
         let name = source.module.join("::");
         let owns = |o: &&str| name == **o || name.starts_with(&format!("{o}::"));
-        if OWNERS.iter().any(|o| owns(&o)) {
+        if OWNERS.iter().any(owns) {
             continue;
         }
         let found = calls.iter().filter(|call| source.text.contains(**call));
@@ -235,6 +217,7 @@ fn steps_do_not_know_each_other() {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "a list to look at now and then")]
 #[test]
 fn long_modules_are_few() {
     let long: Vec<String> = sources()
@@ -350,11 +333,14 @@ fn paths<'a>(text: &'a str, prefix: &mut Vec<String>, out: &mut Vec<Vec<String>>
         prefix.push(text[..end].to_string());
         text = &text[end..];
         match text.strip_prefix("::") {
-            Some(rest) if rest.starts_with(|c: char| c.is_alphabetic() || c == '{' || c == '_') => text = rest,
+            Some(rest) if rest.starts_with(|c: char| c.is_alphabetic() || c == '{' || c == '_') => {
+                text = rest
+            }
             _ => {
                 out.push(prefix.clone());
                 prefix.truncate(depth);
-                let renamed = text.strip_prefix(" as ").and_then(|t| t.find([',', ';', '}']).map(|i| &t[i..]));
+                let renamed =
+                    text.strip_prefix(" as ").and_then(|t| t.find([',', ';', '}']).map(|i| &t[i..]));
                 return renamed.unwrap_or(text);
             }
         }
@@ -403,7 +389,9 @@ fn bare(text: &str) -> String {
 
 #[test]
 fn reader_of_sources_sees_what_it_must() {
-    let text = bare("use crate::{a::{b, c as d}, e};\n// crate::no\nlet s = \"crate::no\"; let c = '\"'; crate::f::g(1); super::super::h::i");
+    let text = bare(
+        "use crate::{a::{b, c as d}, e};\n// crate::no\nlet s = \"crate::no\"; let c = '\"'; crate::f::g(1); super::super::h::i",
+    );
     let source = Source { file: "src/x/y.rs".into(), module: vec!["x".into(), "y".into()], text };
     let found: Vec<String> = source.imports().iter().map(|p| p.join("::")).collect();
     assert_eq!(found, ["a::b", "a::c", "e", "f::g", "h::i"]);

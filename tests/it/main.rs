@@ -1,5 +1,6 @@
 //! One test binary: the tool as its users meet it, and the modules against the libraries' own reading.
 
+mod account;
 mod architecture;
 mod chain;
 mod cli;

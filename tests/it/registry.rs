@@ -1,6 +1,5 @@
 //! The registry proves itself: what stands in `CHAIN` stands on disk, is documented, proven and joined.
 #![expect(clippy::disallowed_methods, reason = "the registry is compared with the disk")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
 use std::fs;

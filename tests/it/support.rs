@@ -60,13 +60,22 @@ fn gather(folder: &Path, out: &mut Vec<Fixture>) {
 /// Check every fixture (or, with `FIXTURE=text`, those whose name holds the text) and report all that
 /// fail at once.
 pub(crate) fn check_all(fixtures: &[Fixture], check: impl Fn(&Fixture) -> Checked + Sync) {
-    let only = std::env::var("FIXTURE").unwrap_or_default();
+    let only = only();
     let failed: Vec<String> = fixtures
         .par_iter()
         .filter(|f| f.name.contains(&only))
         .filter_map(|f| check(f).err().map(|e| format!("fixtures/{}: {e}", f.name)))
         .collect();
     assert!(failed.is_empty(), "{} of {}:\n\n{}", failed.len(), fixtures.len(), failed.join("\n\n"));
+}
+
+/// Whether not all fixtures are looked at.
+pub(crate) fn is_filtered() -> bool {
+    !only().is_empty()
+}
+
+fn only() -> String {
+    std::env::var("FIXTURE").unwrap_or_default()
 }
 
 /// Whether what comes of a run is to be written into the fixtures.
@@ -132,6 +141,11 @@ impl Fixture {
         same(name, &wanted, found)
     }
 
+    /// The files of the folder `after`.
+    pub(crate) fn after(&self) -> BTreeMap<String, Vec<u8>> {
+        bytes_below(&self.folder.join("after"))
+    }
+
     /// Compare with the folder `after`, or write it.
     pub(crate) fn expect_tree(&self, project: &Project) -> Checked {
         let path = self.folder.join("after");
@@ -144,7 +158,7 @@ impl Fixture {
             }
             return Ok(());
         }
-        let wanted = bytes_below(&path);
+        let wanted = self.after();
         let found: BTreeMap<String, Vec<u8>> =
             project.files().into_iter().map(|(name, node)| (name, node.bytes)).collect();
         let names = |map: &BTreeMap<String, Vec<u8>>| map.keys().cloned().collect::<Vec<_>>().join("\n");
@@ -202,12 +216,11 @@ impl Project {
 
     /// Run the binary in the project root.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
-        let output = self
-            .command(env!("CARGO_BIN_EXE_specdev-migrate"))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let mut command = self.command(env!("CARGO_BIN_EXE_specdev-migrate"));
+        command.args(arguments).stdin(Stdio::null());
+        // Neither the place on earth nor the language of the user may show in a byte.
+        command.env("TZ", "Pacific/Auckland").env("LC_ALL", "de_DE.UTF-8");
+        let output = command.output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(!stderr.contains("panicked"), "the binary panicked:\n{stderr}");
         // Neither colour nor progress where nobody watches.
@@ -246,6 +259,7 @@ impl Project {
     }
 
     /// `git apply` of a patch; `None` when git is missing.
+    #[expect(clippy::print_stderr, reason = "what is not checked is said aloud")]
     pub(crate) fn git_apply(&self, patch: &[u8]) -> Option<Checked> {
         let file = self.root.with_file_name("dry-run.diff");
         fs::write(&file, patch).unwrap();
@@ -399,7 +413,7 @@ fn look(folder: &Path, below: &str, out: &mut BTreeMap<String, Node>) {
 }
 
 /// Every file below a folder, by its path.
-pub(crate) fn bytes_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+fn bytes_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut nodes = BTreeMap::new();
     if folder.is_dir() {
         look(folder, "", &mut nodes);
