@@ -56,19 +56,6 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
     let mut out = ChangePlan { name: change.name.clone(), ..ChangePlan::default() };
     index_faults(shared, change, &mut out);
     let past = history(shared, change, &mut out);
-    let mut chain = match open(request.tree, &change.status, ARTIFACT, &scope) {
-        Ok(chain) => chain,
-        Err(finding) => {
-            out.findings.push(*finding);
-            out.is_pending = true;
-            return Ok(out);
-        }
-    };
-    out.version = Some(chain.from);
-    if !has_own_name(shared, change, &chain, &mut out) {
-        out.is_pending = true;
-        return Ok(out);
-    }
     let plan_bytes = change.plan.as_ref().map(|f| f.bytes.as_slice()).unwrap_or_default();
     let plan_path = change.path("goal-plan.md");
     let entry_id = |pointer: &str| entry_id(&plan_path, pointer, plan_bytes);
@@ -88,6 +75,23 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
         Some(file) => goal_plan::plan(request.tree, file, &cx, &scope, &change.name)?,
         None => GoalPlan::default(),
     };
+    // What is wrong with the plan is told also where the status tells too little to go on.
+    let plan_faults = || goal.findings.iter().filter(|f| f.stops()).cloned();
+    let mut chain = match open(request.tree, &change.status, ARTIFACT, &scope) {
+        Ok(chain) => chain,
+        Err(finding) => {
+            out.findings.push(*finding);
+            out.findings.extend(plan_faults());
+            out.is_pending = true;
+            return Ok(out);
+        }
+    };
+    out.version = Some(chain.from);
+    if !has_own_name(shared, change, &chain, &mut out) {
+        out.findings.extend(plan_faults());
+        out.is_pending = true;
+        return Ok(out);
+    }
     let execution = text(&goal.value, "ticket_execution").map(str::to_string);
     let mut records = records::plan(shared, change, &cx, &past, chain.from, execution)?;
     if records.clears_worktrees {
