@@ -84,6 +84,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("apply", &["error"]),
     ("explain", &["finding", "migrations"]),
     ("cli", &[]),
+    ("progress", &[]),
     (
         "commands",
         &[
@@ -99,6 +100,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "history",
             "migrations",
             "plan",
+            "progress",
             "render",
             "restore",
             "schema",
