@@ -116,8 +116,18 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Modules that may touch disk, environment, clock or other processes.
-const OWNERS: &[&str] =
-    &["apply", "commands", "facts", "git", "main", "state::layout", "state::papers", "state::tree"];
+const OWNERS: &[&str] = &[
+    "apply",
+    "commands",
+    "facts",
+    "git",
+    "main",
+    "progress",
+    "state::files",
+    "state::layout",
+    "state::papers",
+    "state::tree",
+];
 
 /// Lines beyond which a module is named.
 const LONG: usize = 450;
