@@ -48,6 +48,31 @@ pub struct Place {
     pub state: Option<PathBuf>,
 }
 
+impl Place {
+    /// What a command of ours needs behind it to reach the same place from the same folder; empty where
+    /// it needs nothing.
+    pub fn words(&self) -> String {
+        let mut out = String::new();
+        if let Some(state) = &self.state {
+            out += &format!(" --state {}", word(&state.to_string_lossy()));
+        }
+        if self.path.as_os_str() != "." {
+            out += &format!(" {}", word(&self.path.to_string_lossy()));
+        }
+        out
+    }
+}
+
+/// A word for the shell, in quotes only where it needs them.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+        return text.to_string();
+    }
+    let text = if text.starts_with('-') { format!("./{text}") } else { text.to_string() };
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// How to report.
 #[derive(Debug, Clone, Args)]
 pub struct Report {

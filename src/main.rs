@@ -4,14 +4,14 @@ mod progress;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use specdev_migrate::apply::Stop;
 use specdev_migrate::cli::{Cli, Color};
 use specdev_migrate::commands::{self, Outcome, Surroundings};
+use specdev_migrate::error::{Error, Kind};
+use specdev_migrate::render::json;
 
 use progress::Progress;
 
@@ -20,14 +20,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let stop = Stop::new();
-    let again = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // The second signal ends the process at once; what it leaves can be recovered.
-        let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&again));
-        let _ = signal_hook::flag::register(signal, Arc::clone(&again));
-        let _ = signal_hook::flag::register_usize(signal, stop.flag(), signal.unsigned_abs() as usize);
-    }
+    let stop = Stop::at_once();
+    listen(&stop);
     let choice = color(&cli);
     let around = Surroundings {
         color_out: allows(choice, &io::stdout()),
@@ -40,6 +34,34 @@ fn main() -> ExitCode {
     ExitCode::from(print(&outcome))
 }
 
+/// Let signals end the process at once while nothing is under way; during a run the first is a request
+/// and only the second ends it, and what that leaves can be recovered.
+fn listen(stop: &Stop) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
+    let ignored = ignored_signals();
+    for (signal, code) in
+        [(SIGINT, Kind::Interrupted), (SIGTERM, Kind::Terminated), (SIGHUP, Kind::Terminated)]
+    {
+        // Whoever started us under nohup, or in the background, meant it.
+        if ignored >> (signal - 1) & 1 == 1 {
+            continue;
+        }
+        // In this order: what the signal is judged by is what was asked before it.
+        let _ = flag::register_conditional_shutdown(signal, code.exit().into(), stop.ends_at_once());
+        let _ = flag::register(signal, stop.ends_at_once());
+        let _ = flag::register_usize(signal, stop.flag(), signal.unsigned_abs() as usize);
+    }
+}
+
+/// The signals that are ignored from the start, one bit each; none where the system does not tell.
+#[expect(clippy::disallowed_methods, reason = "the kernel's account of this process, no file of anybody's")]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
 /// Print both streams; what cannot be printed decides the code unless the run itself failed.
 fn print(outcome: &Outcome) -> u8 {
     let mut err = io::stderr().lock();
@@ -48,22 +70,33 @@ fn print(outcome: &Outcome) -> u8 {
     let mut out = io::stdout().lock();
     match out.write_all(&outcome.stdout).and_then(|()| out.flush()) {
         Ok(()) => outcome.code,
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => 141,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Kind::ClosedOutput.exit(),
         Err(e) => {
-            let _ = writeln!(err, "error: cannot write to standard output: {e}");
-            if outcome.code == 0 { 1 } else { outcome.code }
+            let code = outcome.code;
+            let _ = writeln!(
+                err,
+                "error: cannot write to standard output: {e}; the run itself ended with {code}"
+            );
+            if code == 0 { Kind::Failed.exit() } else { code }
         }
     }
 }
 
 /// A fault of the command line, or help and version.
 fn usage(error: &clap::Error) -> ExitCode {
-    let text = error.render();
+    let text = error.render().to_string();
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let outcome = if is_help {
-        Outcome { stdout: text.to_string().into_bytes(), stderr: Vec::new(), code: 0 }
+        Outcome { stdout: text.into_bytes(), stderr: Vec::new(), code: 0 }
     } else {
-        Outcome { stdout: Vec::new(), stderr: text.to_string().into_bytes(), code: 2 }
+        // What could be read of the command line may still ask for a document.
+        let stdout = if wants_json() {
+            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            json::failure("upgrade", &Error::new(Kind::Usage, message).hint("specdev-migrate --help"))
+        } else {
+            Vec::new()
+        };
+        Outcome { stdout, stderr: text.into_bytes(), code: Kind::Usage.exit() }
     };
     ExitCode::from(print(&outcome))
 }
@@ -72,6 +105,12 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn shows_progress(cli: &Cli) -> bool {
     let is_quiet = cli.command.is_none() && cli.upgrade.report.quiet;
     !is_quiet && io::stderr().is_terminal() && env("TERM").is_none_or(|t| t != "dumb")
+}
+
+fn wants_json() -> bool {
+    let args: Vec<_> = std::env::args_os().collect();
+    args.iter().any(|arg| arg == "--format=json")
+        || args.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
 }
 
 fn color(cli: &Cli) -> Color {

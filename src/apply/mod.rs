@@ -27,7 +27,7 @@ mod undo;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub use effects::{Access, Disk, Effect, Effects, Metadata};
 pub use lock::{Lock, lock};
@@ -80,22 +80,42 @@ impl Unchanged {
 /// [`Kind::Interrupted`] or [`Kind::Terminated`]. Later it goes on to the end, which is the shortest way
 /// to a whole state, and [`Applied::stopped`] says that there was a request.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicUsize>);
+pub struct Stop {
+    signal: Arc<AtomicUsize>,
+    at_once: Arc<AtomicBool>,
+}
 
 impl Stop {
-    /// Nobody has asked to stop.
+    /// Nobody has asked to stop, and whoever asks is heard when it is safe.
     pub fn new() -> Stop {
         Stop::default()
     }
 
+    /// Until [`Stop::hold`] nothing is under way, so that a signal may end the process at once.
+    pub fn at_once() -> Stop {
+        let stop = Stop::default();
+        stop.at_once.store(true, Ordering::SeqCst);
+        stop
+    }
+
+    /// From now on the process must not end before what it does is whole.
+    pub fn hold(&self) {
+        self.at_once.store(false, Ordering::SeqCst);
+    }
+
     /// The number of the signal that came, 0 for none; for `signal_hook::flag::register_usize`.
     pub fn flag(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.signal)
+    }
+
+    /// Whether a signal ends the process at once; for `signal_hook::flag::register_conditional_shutdown`.
+    pub fn ends_at_once(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.at_once)
     }
 
     /// What the signal that came makes of the run; `None` when none came.
     pub fn requested(&self) -> Option<Kind> {
-        match self.0.load(Ordering::SeqCst) {
+        match self.signal.load(Ordering::SeqCst) {
             0 => None,
             SIGINT => Some(Kind::Interrupted),
             _ => Some(Kind::Terminated),

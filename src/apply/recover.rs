@@ -11,7 +11,7 @@ pub use super::undo::Edited;
 use super::effects::Effects;
 use super::file::look;
 use super::journal::{self, Found, Journal, Phase, Root};
-use super::lock::{Lock, RECOVER};
+use super::lock::{self, Lock, RECOVER};
 use super::moves::sync;
 use super::undo::{Reach, Undo};
 use super::{Target, quoted};
@@ -52,8 +52,10 @@ pub struct Recovered {
     pub left: Vec<String>,
 }
 
-/// Whether an interrupted run waits for [`recover`]; needs no lock.
+/// Whether an interrupted run waits for [`recover`]. Writes nothing; fails with [`Kind::Locked`] while a
+/// run is under way, whose journal would look just the same.
 pub fn interrupted(target: &Target) -> Result<Option<Interrupted>> {
+    let _still = lock::look(target)?;
     let Some((journal, _)) = journal::load(&target.journal_dir)? else { return Ok(None) };
     let is_here = belongs_to(&journal, &target.root)?;
     let files = journal.slots.into_iter().map(|slot| slot.path).collect();

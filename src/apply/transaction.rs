@@ -385,10 +385,21 @@ fn free_name(root: &Path, path: &str, after: Option<&[u8]>, taken: &mut BTreeSet
 
 fn changed(differences: &[String]) -> Error {
     Error::new(Kind::Changed, format!("changed since the plan was made: {}", differences.join(", ")))
+        .hint("look at what changed, then run the same command again")
 }
 
 fn failed(verb: &str, path: &str, error: &io::Error) -> Error {
-    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}"))
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let folder = if parent(path).is_empty() { "." } else { parent(path) };
+            format!("ls -ld {}   # it must be writable; then run the same command again", quoted(folder))
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "df -h .   # free some space, then run the same command again".to_owned()
+        }
+        _ => "run the same command again".to_owned(),
+    };
+    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}")).hint(hint)
 }
 
 fn nothing_changed(mut error: Error) -> Error {

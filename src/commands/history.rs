@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::Outcome;
-use super::session::layout;
+use super::session::{find, layout};
 use crate::cli::{Format, Place, Report};
 use crate::error::{Error, Kind, Result};
 use crate::history::section::History;
@@ -35,7 +35,7 @@ fn hosts(tree: &Tree) -> Result<Vec<Host<'_>>> {
 
 /// Runs, newest first, and the entries of each.
 pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
-    let tree = Tree::read(&layout(place)?)?;
+    let tree = Tree::read(&layout(find(place)?)?)?;
     let hosts = hosts(&tree)?;
     let mut keys: Vec<(u64, &str, &str)> = hosts
         .iter()
@@ -75,7 +75,7 @@ pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
 pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Report) -> Result<Outcome> {
     // With --trace there is no id: the one positional argument is the path.
     let named = id.filter(|_| pointer.is_some()).map(|path| Place { path: path.into(), ..place.clone() });
-    let tree = Tree::read(&layout(named.as_ref().unwrap_or(place))?)?;
+    let tree = Tree::read(&layout(find(named.as_ref().unwrap_or(place))?)?)?;
     if let Some(pointer) = pointer {
         let lines = trace(&tree, pointer)?;
         let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
@@ -103,7 +103,7 @@ pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Rep
 
 /// Every entry against its digest.
 pub fn verify(place: &Place, report: &Report) -> Result<Outcome> {
-    let tree = Tree::read(&layout(place)?)?;
+    let tree = Tree::read(&layout(find(place)?)?)?;
     let mut text = String::new();
     let (mut good, mut bad) = (0, Vec::new());
     let hosts = hosts(&tree)?;

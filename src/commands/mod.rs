@@ -13,8 +13,7 @@ pub mod upgrade;
 pub mod validate;
 
 use crate::apply::Stop;
-use crate::cli::{Cli, Command, Format, HistoryCommand};
-use crate::error::Error;
+use crate::cli::{Cli, Command, Format, HistoryCommand, Place};
 use crate::render;
 
 /// What a command came to: bytes for both streams and the exit code.
@@ -45,7 +44,9 @@ pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
         None => upgrade::run(&cli.upgrade, around),
         Some(Command::Status(args)) => status::run(args, around),
         Some(Command::Validate(args)) => validate::run(args, around),
-        Some(Command::Decisions(args)) => decisions::run(args),
+        Some(Command::Decisions(args)) => {
+            decisions::run(args).map(|outcome| wrapped(outcome, args.report.format))
+        }
         Some(Command::History(args)) => match &args.command {
             HistoryCommand::List { place, report } => history::list(place, report),
             HistoryCommand::Show { id, trace, place, report } => {
@@ -54,22 +55,67 @@ pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
             HistoryCommand::Verify { place, report } => history::verify(place, report),
         },
         Some(Command::Restore(args)) => restore::run(args, around),
-        Some(Command::Recover(args)) => recover::run(args),
+        Some(Command::Recover(args)) => recover::run(args, around),
         Some(Command::Explain(args)) => explain::run(args, around),
         Some(Command::Steps(args)) => steps::run(args),
         Some(Command::Completions { shell }) => Ok(completions(*shell)),
     };
-    result.unwrap_or_else(|error| failed(&error, format_of(cli), around.color_err))
+    result.unwrap_or_else(|mut error| {
+        let place = place_of(cli).map(Place::words).unwrap_or_default();
+        error.hints.iter_mut().for_each(|hint| *hint = render::aimed(hint, &place));
+        let stderr = render::human::failure(&error, around.color_err).into_bytes();
+        let stdout = match format_of(cli) {
+            Format::Human => Vec::new(),
+            Format::Json => render::json::failure(name_of(cli), &error),
+        };
+        Outcome { stdout, stderr, code: error.kind.exit() }
+    })
 }
 
-/// A failure as an outcome.
-pub fn failed(error: &Error, format: Format, color: bool) -> Outcome {
-    let stderr = render::human::failure(error, color).into_bytes();
-    let stdout = match format {
-        Format::Human => Vec::new(),
-        Format::Json => render::json::failure(error),
-    };
-    Outcome { stdout, stderr, code: error.kind.exit() }
+/// The name of a command as its documents call it.
+fn name_of(cli: &Cli) -> &'static str {
+    match &cli.command {
+        None => "upgrade",
+        Some(Command::Status(_)) => "status",
+        Some(Command::Validate(_)) => "validate",
+        Some(Command::Decisions(_)) => "decisions",
+        Some(Command::History(args)) => match &args.command {
+            HistoryCommand::List { .. } => "history list",
+            HistoryCommand::Show { .. } => "history show",
+            HistoryCommand::Verify { .. } => "history verify",
+        },
+        Some(Command::Restore(_)) => "restore",
+        Some(Command::Recover(_)) => "recover",
+        Some(Command::Explain(_)) => "explain",
+        Some(Command::Steps(_)) => "steps",
+        Some(Command::Completions { .. }) => "completions",
+    }
+}
+
+fn place_of(cli: &Cli) -> Option<&Place> {
+    match &cli.command {
+        None => Some(&cli.upgrade.place),
+        Some(Command::Status(args) | Command::Decisions(args)) => Some(&args.place),
+        Some(Command::Validate(args)) => Some(&args.place),
+        Some(Command::History(args)) => match &args.command {
+            HistoryCommand::List { place, .. }
+            | HistoryCommand::Show { place, .. }
+            | HistoryCommand::Verify { place, .. } => Some(place),
+        },
+        Some(Command::Restore(args)) => Some(&args.place),
+        Some(Command::Recover(args)) => Some(&args.place),
+        Some(Command::Explain(_) | Command::Steps(_) | Command::Completions { .. }) => None,
+    }
+}
+
+/// The decisions file is YAML; who wants a document gets it as one text.
+fn wrapped(outcome: Outcome, format: Format) -> Outcome {
+    if format == Format::Human {
+        return outcome;
+    }
+    let text = String::from_utf8_lossy(&outcome.stdout);
+    let members = serde_json::json!({"decisions": {"text": text}});
+    Outcome { stdout: render::json::document("decisions", outcome.code, members), ..outcome }
 }
 
 fn format_of(cli: &Cli) -> Format {

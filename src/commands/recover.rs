@@ -4,18 +4,22 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::Outcome;
-use super::session::{layout, target};
+use super::session::{find_unsettled, interrupted, layout, target};
+use super::{Outcome, Surroundings};
 use crate::apply::{self, Disk};
 use crate::cli::{Format, Recover};
-use crate::error::Result;
-use crate::render::human::count;
+use crate::error::{Kind, Result};
+use crate::render::human::{count, plain};
 use crate::render::json;
 
 /// Recover.
-pub fn run(args: &Recover) -> Result<Outcome> {
-    let layout = layout(&args.place)?;
+pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
+    let layout = layout(find_unsettled(&args.place)?)?;
     let target = target(&layout)?;
+    if let Some(run) = apply::interrupted(&target)?.filter(|run| !run.is_here) {
+        return Err(interrupted(&layout, &run));
+    }
+    around.stop.hold();
     let lock = apply::lock(&target)?;
     let done = apply::recover(&target, &lock, &Disk)?;
     let files = count(done.files, "file", "files");
@@ -28,12 +32,14 @@ pub fn run(args: &Recover) -> Result<Outcome> {
             ("undone", format!("the interrupted run over {files} is undone: everything is as it was before"))
         }
     };
+    // Whoever asked to stop meanwhile gets their code; the work is done all the same.
+    let code = around.stop.requested().map_or(0, Kind::exit);
     let mut stderr = String::new();
     for edited in &done.edited {
-        let _ = writeln!(stderr, "kept: {}", edited_text(edited));
+        let _ = writeln!(stderr, "kept: {}", plain(&edited_text(edited)));
     }
     for left in &done.left {
-        let _ = writeln!(stderr, "left alone: {left} (not a file of the run)");
+        let _ = writeln!(stderr, "left alone: {} (not a file of the run)", plain(left));
     }
     if !args.report.quiet {
         let _ = writeln!(stderr, "{text}");
@@ -44,15 +50,16 @@ pub fn run(args: &Recover) -> Result<Outcome> {
             let edited: Vec<String> = done.edited.iter().map(edited_text).collect();
             json::document(
                 "recover",
-                0,
+                code,
                 json!({"outcome": word, "files": done.files, "edited": edited, "left": done.left}),
             )
         }
     };
-    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code: 0 })
+    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
 }
 
-fn edited_text(edited: &apply::Edited) -> String {
+/// What became of a file that somebody edited while a run was under way.
+pub(super) fn edited_text(edited: &apply::Edited) -> String {
     match &edited.saved {
         Some(saved) => {
             format!("{} was edited meanwhile and stays; the other version is {saved}", edited.path)

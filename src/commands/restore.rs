@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::session::{layout, settled, target};
+use super::recover::edited_text;
+use super::session::{find, layout, target};
 use super::{Outcome, Surroundings};
 use crate::apply::{self, Disk, FileChange};
 use crate::cli::{Format, Restore};
 use crate::error::{Kind, Result};
 use crate::render::diff::{FileDiff, unified};
-use crate::render::human::count;
+use crate::render::human::{count, plain};
 use crate::render::json;
 use crate::restore::{Restore as Plan, restore};
 use crate::state::layout::Layout;
@@ -18,43 +19,48 @@ use crate::state::tree::Tree;
 
 /// Restore.
 pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
-    let layout = layout(&args.place)?;
-    let target = target(&layout)?;
-    settled(&target)?;
+    let layout = layout(find(&args.place)?)?;
     let tree = Tree::read(&layout)?;
     let plan = restore(&tree, args.run.as_deref())?;
     let mut code = if plan.left.is_empty() { 0 } else { Kind::Blocked.exit() };
+    let mut edited = Vec::new();
     if !args.dry_run && !plan.files.is_empty() {
+        let target = target(&layout)?;
+        around.stop.hold();
         let lock = apply::lock(&target)?;
         let changes: Vec<FileChange> = plan
             .files
             .iter()
             .map(|f| FileChange {
-                path: f.path.clone(),
+                path: layout.shown(&f.path),
                 before: Some(f.current.clone()),
                 after: f.old.clone(),
             })
             .collect();
         let applied = apply::apply(&target, &lock, &changes, &[], &around.stop, &Disk)?;
         code = applied.stopped.map_or(code, Kind::exit);
+        edited = applied.edited;
     }
     let stdout = match args.report.format {
         Format::Json => document(&layout, &plan, code),
         Format::Human if args.dry_run => patch(&layout, &plan),
         Format::Human => Vec::new(),
     };
-    let stderr = text(&layout, &plan, args).into_bytes();
-    Ok(Outcome { stdout, stderr, code })
+    let mut stderr = text(&layout, &plan, args);
+    for edited in &edited {
+        let _ = writeln!(stderr, "kept: {}", plain(&edited_text(edited)));
+    }
+    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
 }
 
 fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
     let mut out = String::new();
     for left in &plan.left {
-        let whole = left
-            .change
-            .as_deref()
-            .map_or("config and status stay as they are", |_| "the whole change stays as it is");
-        let _ = writeln!(out, "left alone: {}: {}; {whole}", layout.shown(&left.file), left.reason);
+        let whole = match &left.change {
+            Some(_) => "the whole change is left as it is",
+            None => "config, status and their history are left as they are",
+        };
+        let _ = writeln!(out, "left alone: {}: {}; {whole}", plain(&layout.shown(&left.file)), left.reason);
     }
     if args.report.quiet {
         return out;

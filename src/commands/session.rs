@@ -13,7 +13,7 @@ use crate::git::{Git, Program};
 use crate::history::short_sha256;
 use crate::migrations::{self, NEWEST, RELEASES};
 use crate::plan::{self, Plan, Request};
-use crate::state::layout::{Discovery, Layout, SPECDEV};
+use crate::state::layout::{Discovery, Layout, SPECDEV, quoted};
 use crate::state::tree::Tree;
 use crate::step::Release;
 
@@ -45,17 +45,27 @@ pub enum Found {
     Refused(Vec<Finding>),
 }
 
-/// Find the state.
+/// Find the state. Fails when a run over it is under way or was interrupted: what lies there then is
+/// neither old nor new.
 pub fn find(place: &Place) -> Result<Found> {
+    let found = find_unsettled(place)?;
+    if let Found::Layout(layout) = &found {
+        settled(layout)?;
+    }
+    Ok(found)
+}
+
+/// Find the state, also one that an interrupted run left.
+pub fn find_unsettled(place: &Place) -> Result<Found> {
     Ok(match Layout::discover(&place.path, place.state.as_deref())? {
         Discovery::Found(layout) => Found::Layout(layout),
         Discovery::Refused(findings) => Found::Refused(findings),
     })
 }
 
-/// Find the state, or fail with the first refusal.
-pub fn layout(place: &Place) -> Result<Layout> {
-    match find(place)? {
+/// The places, or the first refusal as a failure.
+pub fn layout(found: Found) -> Result<Layout> {
+    match found {
         Found::Layout(layout) => Ok(layout),
         Found::Refused(findings) => Err(refusal(&findings)),
     }
@@ -93,8 +103,6 @@ impl Session {
             Found::Layout(layout) => layout,
             Found::Refused(findings) => return Ok(Err(findings)),
         };
-        let target = target(&layout)?;
-        settled(&target)?;
         let tree = Tree::read(&layout)?;
         references(&tree, &decisions)?;
         let mut session = Session {
@@ -161,11 +169,13 @@ pub fn is_stopped(findings: &[Finding]) -> bool {
     findings.iter().any(|f| f.stops() && matches!(f.code.severity(), Severity::Error | Severity::Blocker))
 }
 
-/// Where a run over this state writes.
+/// Where a run over this state writes. The root is what reports are relative to, so that failures name
+/// files as everything else does; a run gives it [`Layout::shown`] paths.
 pub fn target(layout: &Layout) -> Result<Target> {
-    let root = layout.specdev();
-    let below =
-        root.strip_prefix(&layout.project_root).unwrap_or(Path::new(SPECDEV)).to_string_lossy().into_owned();
+    let root = layout.shown_root().to_path_buf();
+    let specdev = layout.specdev();
+    let below = specdev.strip_prefix(&layout.project_root).unwrap_or(Path::new(SPECDEV));
+    let below = below.to_string_lossy();
     let Some(top) = &layout.git_top else {
         let journal_dir = layout.project_root.join(".specdev-migrate");
         return Ok(Target { root, journal_dir, dir_is_ours: true });
@@ -195,20 +205,15 @@ fn common_dir(top: &Path) -> Option<PathBuf> {
 }
 
 /// No run is under way (exit 7), and none was interrupted (exit 9).
-pub fn settled(target: &Target) -> Result<()> {
-    if apply::interrupted(target)?.is_none() {
-        return Ok(());
-    }
-    // A run that is under way has a journal too, but it also holds the lock.
-    let _lock = apply::lock(target)?;
-    match apply::interrupted(target)? {
-        Some(run) => Err(interrupted(&run)),
+pub fn settled(layout: &Layout) -> Result<()> {
+    match apply::interrupted(&target(layout)?)? {
+        Some(run) => Err(interrupted(layout, &run)),
         None => Ok(()),
     }
 }
 
 /// The failure for an interrupted run.
-fn interrupted(run: &apply::Interrupted) -> Error {
+pub(super) fn interrupted(layout: &Layout, run: &apply::Interrupted) -> Error {
     let files = run.files.len();
     let what = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
     if run.is_here {
@@ -217,7 +222,10 @@ fn interrupted(run: &apply::Interrupted) -> Error {
         return Error::new(Kind::Recovery, text).hint("specdev-migrate recover");
     }
     let text = format!("a run in another worktree of this repository was interrupted: {} ({what})", run.root);
-    Error::new(Kind::Recovery, text).hint(format!("specdev-migrate recover '{}'", run.root))
+    // The journal's folder is that of one project, so it is the same one below the other top level.
+    let inside = layout.project_root.strip_prefix(layout.shown_root()).unwrap_or(Path::new(""));
+    let there = Path::new(&run.root).join(inside).to_string_lossy().into_owned();
+    Error::new(Kind::Recovery, text).hint(format!("specdev-migrate recover {}", quoted(&there)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the decisions file is an argument, read once")]
@@ -257,7 +265,7 @@ mod tests {
 
     /// Asks before every effect whether everything is settled; may fail the one of this number.
     struct Asking<'a> {
-        target: &'a Target,
+        layout: &'a Layout,
         fails_at: Option<usize>,
         answers: RefCell<Vec<Option<Kind>>>,
     }
@@ -265,7 +273,7 @@ mod tests {
     impl Effects for Asking<'_> {
         fn perform(&self, effect: &Effect<'_>) -> io::Result<()> {
             let mut answers = self.answers.borrow_mut();
-            answers.push(settled(self.target).err().map(|e| e.kind));
+            answers.push(settled(self.layout).err().map(|e| e.kind));
             if self.fails_at.is_some_and(|n| answers.len() >= n) {
                 return Err(io::Error::other("no disk any more"));
             }
@@ -275,15 +283,16 @@ mod tests {
 
     fn run(fails_at: Option<usize>) -> (Vec<Option<Kind>>, Option<Kind>) {
         let root = tempfile::tempdir().unwrap();
-        let target =
-            Target { root: root.path().into(), journal_dir: root.path().join("journal"), dir_is_ours: true };
+        let layout =
+            Layout { project_root: root.path().into(), state_root: root.path().into(), git_top: None };
+        let target = target(&layout).unwrap();
         let lock = apply::lock(&target).unwrap();
         let change = FileChange { path: "a".into(), before: None, after: Some(b"new".to_vec()) };
-        let fx = Asking { target: &target, fails_at, answers: RefCell::default() };
+        let fx = Asking { layout: &layout, fails_at, answers: RefCell::default() };
         let result = apply::apply(&target, &lock, &[change], &[], &Stop::new(), &fx);
         drop(lock);
         assert_eq!(result.is_err(), fails_at.is_some());
-        (fx.answers.take(), settled(&target).err().map(|e| e.kind))
+        (fx.answers.take(), settled(&layout).err().map(|e| e.kind))
     }
 
     #[test]

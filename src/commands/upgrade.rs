@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::recover::edited_text;
 use super::session::{Session, exit_of, target};
 use super::{Outcome, Surroundings};
-use crate::apply::{self, Disk, FileChange, Unchanged};
+use crate::apply::{self, Applied, Disk, FileChange, Unchanged};
 use crate::cli::{Format, Upgrade};
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::git::FileState;
 use crate::plan::Plan;
 use crate::render::diff::{FileDiff, unified};
-use crate::render::{Ended, Mode, Report, human, json};
+use crate::render::{Ended, Mode, Report, aimed, human, json};
 use crate::state::artifact::Artifact;
-use crate::state::layout::Layout;
+use crate::state::layout::{Layout, quoted};
 use crate::verify::{VerifiedPlan, verify};
 
 /// Upgrade the state.
@@ -44,6 +45,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     let stopped = exit_of(&verified.plan().findings);
     let mut ended = Ended::of(mode, verified.plan());
     let mut code = stopped;
+    let mut edited = Vec::new();
     let mut report = verified.plan().clone();
     match mode {
         Mode::DryRun => report.findings.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned()),
@@ -65,10 +67,16 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
             } else if guards.iter().any(|g| g.code.is_guard()) {
                 ended = Ended::Guarded;
                 code = if code == 0 { Kind::Blocked.exit() } else { code };
-            } else if let Some(kind) = write(&session, &verified, around)? {
-                code = kind.exit();
+            } else {
+                let applied = write(&session, &verified, around)?;
+                edited = applied.edited;
+                code = applied.stopped.map_or(code, Kind::exit);
             }
         }
+    }
+    let place = args.place.words();
+    for line in report.findings.iter_mut().flat_map(|finding| &mut finding.next) {
+        *line = aimed(line, &place);
     }
     let document = Report {
         mode,
@@ -81,8 +89,12 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         patch: &patch,
         guards: &guards,
         code,
+        place: &place,
     };
-    let stderr = human::report(&document, args.report.quiet, around.color_err);
+    let mut stderr = human::report(&document, args.report.quiet, around.color_err);
+    for edited in &edited {
+        stderr += &format!("kept: {}\n", human::plain(&edited_text(edited)));
+    }
     let stdout = match (args.report.format, mode) {
         (Format::Json, _) => json::report(&document),
         (Format::Human, Mode::DryRun) => patch,
@@ -92,8 +104,12 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
 }
 
 /// Discovery itself was refused.
-fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, findings: Vec<Finding>) -> Outcome {
+fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, mut findings: Vec<Finding>) -> Outcome {
     let code = exit_of(&findings);
+    let place = args.place.words();
+    for line in findings.iter_mut().flat_map(|finding| &mut finding.next) {
+        *line = aimed(line, &place);
+    }
     let stderr = human::refusal(&findings, around.color_err).into_bytes();
     let stdout = match args.report.format {
         Format::Json => json::refusal(mode, &findings, code),
@@ -127,15 +143,20 @@ fn write_patch(path: &Path, patch: &[u8]) -> Result<()> {
     })
 }
 
-/// Carry the plan out. `Some` when somebody asked to stop, and everything is new all the same.
-fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> Result<Option<Kind>> {
+/// Carry the plan out.
+fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> Result<Applied> {
     let layout = &session.tree.layout;
     let target = target(layout)?;
+    around.stop.hold();
     let lock = apply::lock(&target)?;
     let changes: Vec<FileChange> = verified
         .files()
         .iter()
-        .map(|f| FileChange { path: f.path.clone(), before: f.before.clone(), after: Some(f.after.clone()) })
+        .map(|f| FileChange {
+            path: layout.shown(&f.path),
+            before: f.before.clone(),
+            after: Some(f.after.clone()),
+        })
         .collect();
     let planned: BTreeSet<&str> = verified.files().iter().map(|f| f.path.as_str()).collect();
     // What the plan looked at beside the files it writes, for the state and for every change it writes.
@@ -147,10 +168,9 @@ fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> R
         .tree
         .files()
         .filter(|f| !planned.contains(f.path.as_str()) && is_near(&f.path))
-        .map(|f| Unchanged::new(f.path.clone(), Some(&f.bytes)))
+        .map(|f| Unchanged::new(layout.shown(&f.path), Some(&f.bytes)))
         .collect();
-    let applied = apply::apply(&target, &lock, &changes, &also, &around.stop, &Disk)?;
-    Ok(applied.stopped)
+    apply::apply(&target, &lock, &changes, &also, &around.stop, &Disk)
 }
 
 /// Reasons not to write although the plan is good, and notes about files git does not keep.
@@ -165,12 +185,11 @@ fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>
         let text = format!("a {} is in progress in this worktree", operation.as_str());
         out.push(
             Finding::new(Code::OperationInProgress, Scope::Repository, None, text)
-                .next("git status   (finish or abort it, then run again)"),
+                .next("git status   # finish or abort it, then run again"),
         );
     }
     let layout = &session.tree.layout;
-    let paths: Vec<String> =
-        plan.files.iter().filter(|f| f.before.is_some()).map(|f| layout.shown(&f.path)).collect();
+    let paths: Vec<String> = plan.files.iter().map(|f| layout.shown(&f.path)).collect();
     let states = match git.changes(&paths) {
         Ok(states) => states,
         Err(fault) => return Err(Error::new(Kind::Blocked, fault.message.clone())),
@@ -194,7 +213,8 @@ fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>
                 Some(Place::file(first.as_str())),
                 text,
             )
-            .next("git add -A && git commit   (or run with --allow-dirty)"),
+            .next("git add -A && git commit -m 'Before the upgrade'")
+            .next("specdev-migrate --allow-dirty   # or write all the same"),
         );
     }
     for path in of(&[FileState::Ignored]) {
@@ -216,27 +236,26 @@ fn runtime(session: &Session, plan: &Plan, out: &mut Vec<Finding>) {
         .installed
         .as_deref()
         .and_then(|v| v.trim_start_matches('v').split('.').next()?.parse::<u64>().ok());
-    let writes_new_plan =
-        plan.artifacts.iter().any(|a| a.artifact == Artifact::GoalPlan && a.to >= 8 && a.from < 8);
-    if let Some(major) = major.filter(|m| *m < 2 && !session.names_release && writes_new_plan) {
+    let is_newer = plan.release.target(Artifact::GoalPlan).is_some_and(|version| version >= 8);
+    if let Some(major) = major.filter(|m| *m < 2 && !session.names_release && is_newer) {
         let version = tree.installed.as_deref().unwrap_or_default();
         let text = format!(
             "install.json says version {version}; a workflow of version {major} cannot read goal-plan 8"
         );
         out.push(
             Finding::new(Code::ReaderTooOld, Scope::Repository, None, text)
-                .next("specdev-migrate --to 0.7.3   (what that workflow reads)")
-                .next("specdev-migrate --to 2.0.6   (upgrade the workflow as well)"),
+                .next("specdev-migrate --to 0.7.3   # what that workflow reads")
+                .next("specdev-migrate --to 2.0.6   # when you upgrade the workflow as well"),
         );
     }
     if tree.migration_pending {
         let text = "the workflow's own migration is pending (migration.json); the old state lies in back/state/specdev";
-        let root = tree.layout.shown("").trim_end_matches("/specdev/").to_string();
+        let shown = tree.layout.shown("");
+        let root = shown.strip_suffix("specdev/").unwrap_or_default();
+        let old = quoted(&format!("{root}back/state"));
         out.push(
             Finding::new(Code::PendingRuntimeMigration, Scope::Repository, None, text)
-                .next(format!(
-                    "specdev-migrate --dry-run --state '{root}/back/state'   (preview the old state)"
-                ))
+                .next(format!("specdev-migrate --dry-run --state {old}   # preview the old state"))
                 .next("finish the workflow's migration, then run again"),
         );
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Ended, Mode, Report};
+use super::{Ended, Mode, Report, aimed};
 use crate::error::Error;
 use crate::finding::{Code, Finding, Scope, Severity};
 use crate::plan::Plan;
@@ -17,7 +17,8 @@ pub fn report(report: &Report<'_>, quiet: bool, color: bool) -> String {
     findings(&mut out, &report.plan.findings, quiet, color);
     if report.mode != Mode::Upgrade && !quiet {
         for guard in report.guards.iter().filter(|g| g.code.is_guard()) {
-            let _ = writeln!(out, "note: the real run would stop: {} ({})", guard.message, guard.code);
+            let message = plain(&guard.message);
+            let _ = writeln!(out, "note: the real run would stop: {message} ({})", guard.code);
         }
     }
     if let Some(facts) = report.facts.filter(|_| !quiet) {
@@ -47,9 +48,9 @@ pub fn refusal(list: &[Finding], color: bool) -> String {
 
 /// The run itself failed.
 pub fn failure(error: &Error, color: bool) -> String {
-    let mut out = format!("{}: {}\n", paint("error", Severity::Error, color), error.message);
+    let mut out = format!("{}: {}\n", paint("error", Severity::Error, color), plain(&error.message));
     for hint in &error.hints {
-        let _ = writeln!(out, "  next: {hint}");
+        let _ = writeln!(out, "  next: {}", plain(hint));
     }
     out
 }
@@ -84,13 +85,13 @@ pub fn findings(out: &mut String, list: &[Finding], quiet: bool, color: bool) {
 
 fn one(out: &mut String, finding: &Finding) {
     let place = finding.place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
-    let _ = writeln!(out, "  {place}{}", finding.message);
+    let _ = writeln!(out, "  {}{}", plain(&place), plain(&finding.message));
     if let Some(pointer) = finding.place.as_ref().and_then(|p| p.pointer.as_deref()).filter(|p| !p.is_empty())
     {
-        let _ = writeln!(out, "    at:    {pointer}");
+        let _ = writeln!(out, "    at:    {}", plain(pointer));
     }
     if !finding.owners.is_empty() {
-        let _ = writeln!(out, "    owner: {}", finding.owners.join(", "));
+        let _ = writeln!(out, "    owner: {}", plain(&finding.owners.join(", ")));
     }
 }
 
@@ -100,7 +101,7 @@ fn common_next(out: &mut String, group: &[&Finding]) {
     for line in group.iter().flat_map(|f| &f.next) {
         if !told.contains(&line.as_str()) {
             let label = if told.is_empty() { "next:" } else { "" };
-            let _ = writeln!(out, "    {label:6} {line}");
+            let _ = writeln!(out, "    {label:6} {}", plain(line));
             told.push(line);
         }
     }
@@ -118,9 +119,11 @@ fn summary(out: &mut String, report: &Report<'_>) {
             let _ = writeln!(out, "release {release}: nothing to do");
         }
         Ended::Stopped => {
-            let _ = writeln!(out, "release {release}: nothing was written: {}", stops(plan));
+            let what = if report.mode == Mode::DryRun { "no patch, and nothing" } else { "nothing" };
+            let _ = writeln!(out, "release {release}: {what} was written: {}", stops(plan));
             if !plan.partial && has_clean_part(plan) {
-                let _ = writeln!(out, "  the clean changes alone: specdev-migrate --partial");
+                let command = aimed("specdev-migrate --partial", report.place);
+                let _ = writeln!(out, "  the clean changes alone: {command}");
             }
         }
         Ended::Guarded => {
@@ -131,8 +134,8 @@ fn summary(out: &mut String, report: &Report<'_>) {
             let _ = writeln!(out, "release {release}: {} {verb}", files(plan));
         }
         Ended::Written => {
-            let _ =
-                writeln!(out, "release {release}: wrote {}; to undo: specdev-migrate restore", files(plan));
+            let command = aimed("specdev-migrate restore", report.place);
+            let _ = writeln!(out, "release {release}: wrote {}; to undo: {command}", files(plan));
         }
     }
     if plan.partial && !plan.stopped.is_empty() && !plan.files.is_empty() {
@@ -164,6 +167,16 @@ fn stops(plan: &Plan) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|p| p.0 > 0).map(|(n, one, many)| count(*n, one, many)).collect();
     parts.join(", ")
+}
+
+/// Text of somebody else's files, with control characters as escapes: it must neither draw on the
+/// terminal nor look like a line of ours.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
 }
 
 /// A number and its noun.

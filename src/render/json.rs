@@ -50,8 +50,9 @@ pub fn refusal(mode: Mode, findings: &[Finding], code: u8) -> Vec<u8> {
 }
 
 /// The run itself failed.
-pub fn failure(error: &Error) -> Vec<u8> {
+pub fn failure(command: &str, error: &Error) -> Vec<u8> {
     let mut out = head(None, error.kind.exit());
+    out["command"] = json!(command);
     out["outcome"] = json!("failed");
     out["error"] = json!({"message": error.message, "next": error.hints});
     bytes(&out)

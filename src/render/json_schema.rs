@@ -22,7 +22,7 @@ pub fn schema() -> Value {
         "properties": {
             "schema_version": {"const": VERSION},
             "tool": object(&["name", "version"], json!({"name": {"const": "specdev-migrate"}, "version": {"type": "string"}})),
-            "command": {"enum": ["upgrade", "status", "validate", "steps", "restore", "recover", "history list", "history show", "history verify"]},
+            "command": {"enum": ["upgrade", "status", "validate", "decisions", "steps", "restore", "recover", "history list", "history show", "history verify"]},
             "mode": {"enum": ["dry-run", "check", "upgrade"]},
             "exit_code": {"enum": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130, 141, 143]},
             "outcome": {"type": "string"},

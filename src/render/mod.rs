@@ -95,4 +95,22 @@ pub struct Report<'a> {
     pub guards: &'a [Finding],
     /// The exit code.
     pub code: u8,
+    /// What a command needs behind it to reach the same state; see [`aimed`].
+    pub place: &'a str,
+}
+
+/// A command of ours as it must be typed to reach the same state as this run: with `place` behind it, in
+/// front of what else the line holds. Other lines stay as they are.
+pub fn aimed(line: &str, place: &str) -> String {
+    let rest = line.strip_prefix("specdev-migrate").filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    // These know no place, or name one of their own.
+    let is_elsewhere = |rest: &str| {
+        [" explain ", " steps", " recover '"].iter().any(|own| rest.starts_with(own))
+            || rest.contains(" --state ")
+    };
+    if place.is_empty() || rest.is_none_or(is_elsewhere) {
+        return line.to_string();
+    }
+    let end = ["   #", " > ", " | "].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
+    format!("{}{place}{}", &line[..end], &line[end..])
 }
