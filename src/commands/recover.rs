@@ -16,9 +16,11 @@ use crate::render::json;
 pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
     let layout = layout(find_unsettled(&args.place)?)?;
     let target = target(&layout)?;
-    if let Some(run) = apply::interrupted(&target)?.filter(|run| !run.is_here) {
-        return Err(interrupted(&layout, &run));
-    }
+    let paths = match apply::interrupted(&target)? {
+        Some(run) if !run.is_here => return Err(interrupted(&layout, &run)),
+        Some(run) => run.files,
+        None => Vec::new(),
+    };
     around.stop.hold();
     let lock = apply::lock(&target)?;
     let done = apply::recover(&target, &lock, &Disk)?;
@@ -51,7 +53,7 @@ pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
             json::document(
                 "recover",
                 code,
-                json!({"outcome": word, "files": done.files, "edited": edited, "left": done.left}),
+                json!({"outcome": word, "files": paths, "edited": edited, "left": done.left}),
             )
         }
     };

@@ -89,13 +89,13 @@ fn text(plan: &Plan, rows: &BTreeMap<(String, u64, u64), Row>) -> String {
     }
     out += "\nblocked, by owner\n";
     for (owner, findings) in owners {
-        let _ = writeln!(out, "  {owner}");
+        let _ = writeln!(out, "  {}", human::plain(&owner));
         for finding in findings {
             let what = match &finding.scope {
                 Scope::Change(name) => name.as_str(),
                 Scope::Repository => finding.place.as_ref().map_or("the repository", |p| &p.file),
             };
-            let _ = writeln!(out, "    {:26} {what}", finding.code.as_str());
+            let _ = writeln!(out, "    {:26} {}", finding.code.as_str(), human::plain(what));
         }
     }
     out += "\nmore: specdev-migrate --dry-run\n";

@@ -265,6 +265,16 @@ pub(crate) fn clean(command: &mut Command, folder: &Path) {
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", "/nonexistent");
 }
 
+/// A line typed into a shell where the command is known by its name.
+pub(crate) fn shell(folder: &Path, line: &str) -> Ran {
+    let bin = Path::new(BIN).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    clean(command.args(["-c", line]), folder);
+    let author = [("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "A")];
+    Ran::of(command.env("PATH", path).envs(author).env("GIT_COMMITTER_EMAIL", "a@b"))
+}
+
 pub(crate) fn git(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("git");
     clean(&mut command, folder);
