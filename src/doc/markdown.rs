@@ -9,8 +9,10 @@
 //!
 //! Files may hold any bytes. Only LF and CRLF end a line here; a bare CR is content.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::{memchr, memchr_iter, memchr3, memrchr};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::{BOM, Fault, line_end_before};
@@ -31,6 +33,8 @@ pub struct Outline {
     end: usize,
     /// The line that closes what the file leaves open at its end.
     closer: Option<String>,
+    /// Reading began anew as often as it may; see [`MAX_RESTARTS`].
+    is_worn_out: bool,
 }
 
 /// A top-level heading, ATX or setext.
@@ -73,10 +77,16 @@ impl Outline {
     /// Read `bytes[from..]`; `from` is the end of the frontmatter, or 0, and a BOM at 0 is stepped over.
     /// All offsets and lines count from the start of the file.
     pub fn read(bytes: &[u8], from: usize) -> Outline {
-        let from = match from {
-            0 if bytes.starts_with(BOM) => BOM.len(),
-            _ => from.min(bytes.len()),
-        };
+        Outline::read_from(
+            bytes,
+            match from {
+                0 if bytes.starts_with(BOM) => BOM.len(),
+                _ => from.min(bytes.len()),
+            },
+        )
+    }
+
+    fn read_from(bytes: &[u8], from: usize) -> Outline {
         let text = parseable(&bytes[from..]);
         let mut outline = Outline { from, end: bytes.len(), ..Outline::default() };
         let mut lines = LineCounter { bytes, offset: 0, line: 1 };
@@ -87,6 +97,7 @@ impl Outline {
             start = next;
             restarts -= 1;
         }
+        outline.is_worn_out = restarts == 0;
         outline
     }
 
@@ -240,24 +251,36 @@ impl Outline {
 
     /// Read the result of an insertion: everything must be there as before, and in between exactly what
     /// the inserted block (at `block` within `insert`) holds when it stands alone.
+    ///
+    /// A heading of the top level closes whatever is open, and nothing in front of it is read with regard
+    /// to what follows; so reading begins at the last heading before the insertion, and it ends at the
+    /// first line of the block when that is one and nothing but the block follows.
     fn verify(&self, bytes: &[u8], at: usize, insert: &[u8], block: Range<usize>) -> Result<(), Fault> {
-        let result = [&bytes[..at], insert, &bytes[at..]].concat();
-        let found = Outline::read(&result, self.from);
+        let start = self.last_heading(bytes, at);
+        let first_line = block.start..line_end(insert, block.start + 1);
+        let only_first = at == bytes.len() && is_atx(&insert[first_line.clone()]);
+        let block = if only_first { first_line } else { block };
+        let insert = if only_first { &insert[..block.end] } else { insert };
+        let result = [&bytes[start..at], insert, &bytes[at..]].concat();
+        let found = Outline::read_from(&result, 0);
         let alone = Outline::read(&insert[block.clone()], 0);
-        let moved = |offset: usize| if offset < at { offset } else { offset + insert.len() };
-        let placed = |offset: usize| at + block.start + offset;
+        let moved = |offset: usize| if offset < at { offset - start } else { offset - start + insert.len() };
+        let placed = |offset: usize| at - start + block.start + offset;
 
+        let from = self.blocks.partition_point(|b| *b < start);
         let (before, after) = self.blocks.split_at(self.blocks.partition_point(|b| *b < at));
-        let blocks = before
+        let blocks = before[from..]
             .iter()
-            .copied()
+            .map(|b| moved(*b))
             .chain(alone.blocks.iter().map(|b| placed(*b)))
             .chain(after.iter().map(|b| moved(*b)));
-        let old_headings = self.headings.iter().map(|h| (moved(h.range.start), h.level, h.text.as_str()));
+        let old_headings = self.headings.iter().filter(|h| h.range.start >= start);
+        let old_headings = old_headings.map(|h| (moved(h.range.start), h.level, h.text.as_str()));
         let mut headings: Vec<_> = old_headings
             .chain(alone.headings.iter().map(|h| (placed(h.range.start), h.level, h.text.as_str())))
             .collect();
-        let old_fences = self.fences.iter().map(|f| (moved(f.range.start), f.info.as_str()));
+        let old_fences = self.fences.iter().filter(|f| f.range.start >= start);
+        let old_fences = old_fences.map(|f| (moved(f.range.start), f.info.as_str()));
         let mut fences: Vec<_> =
             old_fences.chain(alone.fences.iter().map(|f| (placed(f.range.start), f.info.as_str()))).collect();
         headings.sort_unstable();
@@ -277,6 +300,12 @@ impl Outline {
             "text inserted here would not be read as Markdown of the top level",
         ))
     }
+
+    /// Where reading may begin for what happens at `at`: the last heading before it, or else the start.
+    fn last_heading(&self, bytes: &[u8], at: usize) -> usize {
+        let before = self.headings.iter().rev().filter(|h| h.range.end <= at && !self.is_worn_out);
+        before.map(|h| h.range.start).find(|h| is_atx(&bytes[*h..])).unwrap_or(self.from)
+    }
 }
 
 /// A backtick fence for `content`: at least three, and longer than any run of backticks inside.
@@ -290,18 +319,24 @@ pub fn fence_for(content: &[u8]) -> String {
 /// What the parser and CommonMark (or this project) read differently is replaced: invalid UTF-8 and
 /// bare CR, form feed and vertical tab (none of them is a line end or a blank) by a mark without
 /// meaning, tabs at the end of a line (the parser takes only spaces after a closing fence) by spaces.
-fn parseable(bytes: &[u8]) -> String {
+fn parseable(bytes: &[u8]) -> Cow<'_, str> {
+    if is_parseable(bytes)
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        return Cow::Borrowed(text);
+    }
     let mut out = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        out.extend(chunk.valid().bytes());
+        out.extend_from_slice(chunk.valid().as_bytes());
         out.resize(out.len() + chunk.invalid().len(), PLACEHOLDER);
     }
-    for i in 0..out.len() {
-        match out[i] {
-            b'\r' if out.get(i + 1) != Some(&b'\n') => out[i] = PLACEHOLDER,
-            b'\x0B' | b'\x0C' => out[i] = PLACEHOLDER,
-            _ => {}
+    let mut at = 0;
+    while let Some(n) = memchr3(b'\r', b'\x0B', b'\x0C', &out[at..]) {
+        at += n;
+        if out[at] != b'\r' || out.get(at + 1) != Some(&b'\n') {
+            out[at] = PLACEHOLDER;
         }
+        at += 1;
     }
     for line in out.split_inclusive_mut(|b| *b == b'\n') {
         for b in line.iter_mut().rev().take_while(|b| is_blank_byte(**b)) {
@@ -312,7 +347,21 @@ fn parseable(bytes: &[u8]) -> String {
         limit_nesting(line);
     }
     // Only whole invalid sequences and ASCII bytes were replaced, so nothing is lost here.
-    String::from_utf8_lossy(&out).into_owned()
+    Cow::Owned(String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+}
+
+/// Whether valid text needs no replacement: it has none of the odd characters, and no line with room for
+/// too many markers.
+fn is_parseable(bytes: &[u8]) -> bool {
+    let mut start = 0;
+    let has_long_line = memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
+        let length = end - start;
+        start = end + 1;
+        length > MAX_MARKERS
+    });
+    !has_long_line
+        && memchr3(b'\t', b'\x0B', b'\x0C', bytes).is_none()
+        && memchr_iter(b'\r', bytes).all(|i| bytes.get(i + 1) == Some(&b'\n'))
 }
 
 /// Make text of what follows the first [`MAX_MARKERS`] quote and list markers of a line: the parser
@@ -377,11 +426,26 @@ fn html_end(html: &str) -> HtmlEnd {
     }
 }
 
+/// How many hashes open the heading in this line; `None` when they open none.
+fn atx_level(line: &[u8]) -> Option<usize> {
+    let level = line.iter().take_while(|b| **b == b'#').count();
+    let ends = match &line[level..] {
+        [] | [b' ' | b'\t' | b'\n', ..] | [b'\r', b'\n', ..] => true,
+        _ => false,
+    };
+    ((1..=6).contains(&level) && ends).then_some(level)
+}
+
+/// Whether text that begins at the start of a line begins with a heading of hashes.
+fn is_atx(text: &[u8]) -> bool {
+    let indent = text.iter().take_while(|b| **b == b' ').count();
+    indent <= 3 && atx_level(&text[indent..]).is_some()
+}
+
 /// The raw text of a heading, given its lines.
 fn heading_text(lines: &[u8]) -> String {
     let text = trim_blanks(lines);
-    let level = text.iter().take_while(|b| **b == b'#').count();
-    let raw = if (1..=6).contains(&level) && text.get(level).is_none_or(|b| matches!(b, b' ' | b'\t')) {
+    let raw = if let Some(level) = atx_level(text) {
         let inner = &text[level..];
         let closing = inner.iter().rev().take_while(|b| **b == b'#').count();
         let head = &inner[..inner.len() - closing];
@@ -409,20 +473,20 @@ struct LineCounter<'a> {
 
 impl LineCounter<'_> {
     fn line_of(&mut self, offset: usize) -> usize {
-        self.line += self.bytes[self.offset..offset].iter().filter(|b| **b == b'\n').count();
+        self.line += memchr_iter(b'\n', &self.bytes[self.offset..offset]).count();
         self.offset = offset;
         self.line
     }
 }
 
 fn line_start(bytes: &[u8], offset: usize) -> usize {
-    bytes[..offset].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1)
+    memrchr(b'\n', &bytes[..offset]).map_or(0, |i| i + 1)
 }
 
 /// The end of the line that the byte before `offset` belongs to, its line end included.
 fn line_end(bytes: &[u8], offset: usize) -> usize {
     let at = offset.saturating_sub(1).min(bytes.len());
-    bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |i| at + i + 1)
+    memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |i| at + i + 1)
 }
 
 /// The last line with its line end; what follows the last line end when that is not nothing.

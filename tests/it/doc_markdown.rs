@@ -675,6 +675,18 @@ proptest! {
     }
 
     #[test]
+    fn reading_may_begin_at_any_heading_of_hashes(text in prop_oneof![soup("\n"), soup("\r\n")]) {
+        let all = Outline::read(text.as_bytes(), 0);
+        for heading in all.headings.iter().filter(|h| text[h.range.start..].trim_start().starts_with('#')) {
+            let start = heading.range.start;
+            let rest = Outline::read(text.as_bytes(), start);
+            let there: Vec<&Heading> = all.headings.iter().filter(|h| h.range.start >= start).collect();
+            prop_assert_eq!(rest.headings.iter().collect::<Vec<_>>(), there);
+            prop_assert_eq!(rest.fences(&(start..text.len())), all.fences(&(start..text.len())));
+        }
+    }
+
+    #[test]
     fn append_inserts_one_top_level_section(text in prop_oneof![soup("\n"), soup("\r\n")]) {
         let before = Outline::read(text.as_bytes(), 0);
         let (at, insert) = before.append(text.as_bytes(), BLOCK).unwrap();
