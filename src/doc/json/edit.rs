@@ -58,14 +58,14 @@ impl<'a> Editor<'a> {
         let has_lines = container.indent(self.bytes).is_some();
         let slots = match &node.kind {
             Kind::Object(members) => {
-                change.members(at, members.iter().map(|m| m.key.as_str())).map_err(text)?
+                change.members(at, members.iter().map(|m| &*m.key)).map_err(text)?
             }
             _ => change.items(container.parts.len()),
         };
         match &node.kind {
             Kind::Object(members) => {
                 for member in members {
-                    let Some(below) = change.below.get(member.key.as_str()) else { continue };
+                    let Some(below) = change.below.get(&*member.key) else { continue };
                     if let Some(key) = below.rename {
                         self.edits.replace(member.key_range.clone(), self.style.string(key)).map_err(text)?;
                     }
@@ -250,7 +250,7 @@ impl<'a> Container<'a> {
     fn of(node: &'a Node) -> Option<Container<'a>> {
         let (parts, members) = match &node.kind {
             Kind::Array(items) => (items.iter().map(|n| n.range.clone()).collect(), &[][..]),
-            Kind::Object(members) => (members.iter().map(Member::range).collect(), members.as_slice()),
+            Kind::Object(members) => (members.iter().map(Member::range).collect(), &**members),
             _ => return None,
         };
         Some(Container { inner: node.range.start + 1..node.range.end - 1, parts, members })

@@ -205,8 +205,8 @@ struct SeenOneLine<'a> {
 impl<'a> Seen<'a> {
     fn walk(&mut self, node: &Node) {
         let starts: Vec<usize> = match &node.kind {
-            Kind::String(s) => {
-                self.beyond_ascii |= !s.is_ascii();
+            Kind::String => {
+                self.beyond_ascii |= is_beyond_ascii(&self.bytes[node.range.clone()]);
                 return;
             }
             Kind::Array(items) => items.iter().map(|n| n.range.start).collect(),
@@ -262,6 +262,20 @@ impl<'a> Seen<'a> {
             seen.broken_leaves += usize::from(self.bytes[node.range.clone()].contains(&b'\n'));
         }
     }
+}
+
+/// Whether a string, given as it is written, has characters beyond ASCII, escaped or not.
+fn is_beyond_ascii(raw: &[u8]) -> bool {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let is_wide = |digits: &[u8]| !(digits.starts_with(b"00") && digits[2] < b'8');
+        match rest.get(at + 1..) {
+            Some([b'u', digits @ ..]) if digits.get(..4).is_some_and(is_wide) => return true,
+            Some([_, more @ ..]) => rest = more,
+            _ => break,
+        }
+    }
+    !raw.is_ascii()
 }
 
 /// The text between a member's key and value, when it stays on one line.

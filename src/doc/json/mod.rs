@@ -1,7 +1,7 @@
 //! JSON without losses (contract.md §1 "Text rules").
 //!
-//! A [`Document`] owns the bytes of a file, a tree of byte spans over them and the plain value. Edits
-//! are spans: whatever no [`Op`] speaks of keeps its bytes, from indent and escapes to the missing
+//! A [`Document`] shares the bytes of a file, and has a tree of byte spans over them and the plain value,
+//! which can be let go and is read again when it is asked for. Edits are spans: whatever no [`Op`] speaks of keeps its bytes, from indent and escapes to the missing
 //! final newline.
 //!
 //! Spans come from one library (`jsonc-parser`, every leniency switched off), values from another
@@ -18,6 +18,7 @@ mod ops;
 mod parse;
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -30,11 +31,13 @@ use super::pointer::Pointer;
 use crate::finding::Code;
 
 /// A JSON text with its spans and its value.
+///
+/// A clone shares everything with its original.
 #[derive(Debug, Clone)]
 pub struct Document {
-    bytes: Vec<u8>,
-    root: Node,
-    value: Value,
+    bytes: Arc<Vec<u8>>,
+    root: Arc<Node>,
+    value: Arc<OnceLock<Value>>,
 }
 
 /// One value of the text.
@@ -53,21 +56,21 @@ pub enum Kind {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number in its raw spelling.
-    Number(String),
-    /// A string, decoded.
-    String(String),
+    /// A number.
+    Number,
+    /// A string.
+    String,
     /// An array.
-    Array(Vec<Node>),
+    Array(Box<[Node]>),
     /// An object, in the order of the text.
-    Object(Vec<Member>),
+    Object(Box<[Member]>),
 }
 
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// The key, decoded.
-    pub key: String,
+    pub key: Arc<str>,
     /// Byte offsets of the key, quotes included.
     pub key_range: Range<usize>,
     /// The value.
@@ -81,8 +84,27 @@ impl Document {
     /// [`Code::InvalidUtf8`], [`Code::InvalidJson`] naming the construct, or [`Code::DuplicateKey`] at
     /// the second of the two keys, naming both places.
     pub fn parse(bytes: &[u8]) -> Result<Document, Fault> {
-        let (root, value) = parse::read(bytes)?;
-        Ok(Document { bytes: bytes.to_vec(), root, value })
+        Document::of(Arc::new(bytes.to_vec()))
+    }
+
+    /// Read a text that is shared with others, like [`Document::parse`].
+    ///
+    /// # Errors
+    /// As for [`Document::parse`].
+    pub fn of(bytes: Arc<Vec<u8>>) -> Result<Document, Fault> {
+        let (root, value) = parse::read(&bytes)?;
+        Ok(Document { bytes, root: Arc::new(root), value: Arc::new(OnceLock::from(value)) })
+    }
+
+    /// The same document without its value, which takes a multiple of the room of the text and of the
+    /// spans; it is read from the text again when it is asked for, once for this document and its clones.
+    #[must_use]
+    pub fn without_value(&self) -> Document {
+        Document {
+            bytes: Arc::clone(&self.bytes),
+            root: Arc::clone(&self.root),
+            value: Arc::new(OnceLock::new()),
+        }
     }
 
     /// The text as it was read.
@@ -97,12 +119,13 @@ impl Document {
 
     /// The same as a plain value, keys in the order of the text.
     pub fn value(&self) -> &Value {
-        &self.value
+        // The text was read before, so there is a value.
+        self.value.get_or_init(|| parse::value(&self.bytes).unwrap_or_default())
     }
 
     /// The value a pointer leads to. Array indexes are decimal without leading zeros.
     pub fn find(&self, at: &Pointer) -> Option<&Node> {
-        at.tokens().iter().try_fold(&self.root, |node, token| match &node.kind {
+        at.tokens().iter().try_fold(self.root(), |node, token| match &node.kind {
             Kind::Object(_) => node.member(token).map(|m| &m.value),
             Kind::Array(items) => items.get(ops::index(token)?),
             _ => None,
@@ -136,7 +159,7 @@ impl Document {
     /// the text. Integer fields must be spelled as integers, which no schema can say (contract.md §1).
     pub fn integers_spelled_as_floats(&self) -> Vec<Pointer> {
         let mut found = Vec::new();
-        floats(&self.root, &mut Vec::new(), &mut found);
+        floats(self, &self.root, &mut Vec::new(), &mut found);
         found
     }
 
@@ -147,6 +170,18 @@ impl Document {
     /// the document or each other: a pointer to nothing, an edit of or inside a removed or replaced
     /// value, a key that would stand twice.
     pub fn edit(&self, ops: &[Op]) -> Result<Edits, Fault> {
+        self.edit_and_read(ops).map(|(edits, _)| edits)
+    }
+
+    /// The document with `ops` done, like [`Document::edit`].
+    ///
+    /// # Errors
+    /// As for [`Document::edit`].
+    pub fn edited(&self, ops: &[Op]) -> Result<Document, Fault> {
+        self.edit_and_read(ops).map(|(_, result)| result)
+    }
+
+    fn edit_and_read(&self, ops: &[Op]) -> Result<(Edits, Document), Fault> {
         let refused = |r: ops::Refusal| Fault {
             code: Code::InvalidJson,
             offset: self.find(&r.at).map_or(0, |n| n.range.start),
@@ -156,15 +191,15 @@ impl Document {
         let failed =
             |why: String| Fault::new(Code::InvalidJson, 0, format!("cannot edit the document: {why}"));
 
-        let change = ops::resolve(&self.value, ops).map_err(refused)?;
-        let wanted = ops::edited(&self.value, &change, &Pointer::root()).map_err(refused)?;
+        let change = ops::resolve(self.value(), ops).map_err(refused)?;
+        let wanted = ops::edited(self.value(), &change, &Pointer::root()).map_err(refused)?;
         let edits = edit::edits(self, &change).map_err(failed)?;
-        let result = Document::parse(&edits.apply(&self.bytes))
+        let result = Document::of(Arc::new(edits.apply(&self.bytes)))
             .map_err(|f| failed(format!("the result is not readable: {}", f.message)))?;
-        if !identical(&result.value, &wanted) {
+        if !identical(result.value(), &wanted) {
             return Err(failed("the edited text does not read as the edited value".into()));
         }
-        Ok(edits)
+        Ok((edits, result))
     }
 }
 
@@ -172,7 +207,7 @@ impl Node {
     /// The member of an object with this key.
     pub fn member(&self, key: &str) -> Option<&Member> {
         match &self.kind {
-            Kind::Object(members) => members.iter().find(|m| m.key == key),
+            Kind::Object(members) => members.iter().find(|m| *m.key == *key),
             _ => None,
         }
     }
@@ -185,22 +220,25 @@ impl Member {
     }
 }
 
-fn floats(node: &Node, path: &mut Vec<String>, found: &mut Vec<Pointer>) {
+fn floats(document: &Document, node: &Node, path: &mut Vec<String>, found: &mut Vec<Pointer>) {
     match &node.kind {
-        Kind::Number(raw) if raw.contains(['.', 'e', 'E']) && is_integral(raw) => {
-            found.push(Pointer::new(path.iter().cloned()));
+        Kind::Number => {
+            let raw = std::str::from_utf8(document.raw(node)).unwrap_or_default();
+            if raw.contains(['.', 'e', 'E']) && is_integral(raw) {
+                found.push(Pointer::new(path.iter().cloned()));
+            }
         }
         Kind::Array(items) => {
             for (i, item) in items.iter().enumerate() {
                 path.push(i.to_string());
-                floats(item, path, found);
+                floats(document, item, path, found);
                 path.pop();
             }
         }
         Kind::Object(members) => {
             for member in members {
-                path.push(member.key.clone());
-                floats(&member.value, path, found);
+                path.push(member.key.to_string());
+                floats(document, &member.value, path, found);
                 path.pop();
             }
         }

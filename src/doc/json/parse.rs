@@ -1,6 +1,7 @@
 //! Reading: what is not strict JSON is refused by the name of the construct.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use jsonc_parser::ast;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
@@ -18,21 +19,24 @@ pub const MAX_DEPTH: usize = 127;
 
 /// The span tree and the value of a whole file.
 pub(super) fn read(bytes: &[u8]) -> Result<(Node, Value), Fault> {
-    let reader = Reader::new(bytes)?;
-    reader.check_characters()?;
-    let ast =
-        parse_to_ast(reader.text, &CollectOptions::default(), &STRICT).map_err(|e| reader.syntax(&e))?;
-    let ast = ast.value.ok_or_else(|| reader.invalid(0, "empty file"))?;
-    let node = reader.node(&ast)?;
-    let value = serde_json::from_str(reader.text).map_err(|e| reader.grammar(&e))?;
-    if !agrees(&node, &value) {
-        return Err(reader.invalid(0, "two readings of the text differ"));
+    let mut reader = Reader::new(bytes)?;
+    // With fewer brackets than may be nested nothing is nested too deep.
+    if reader.brackets() > MAX_DEPTH {
+        reader.check_characters()?;
     }
-    Ok((node, value))
+    // What it finds is named better than by the parsers, which refuse it as well.
+    reader.parse().map_err(|fault| reader.check_characters().err().unwrap_or(fault))
+}
+
+/// The value of a text that was read before.
+pub(super) fn value(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes.strip_prefix(BOM).unwrap_or(bytes)).ok()
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// The keys met so far: most stand in many objects.
+    keys: HashSet<Arc<str>>,
     /// The text behind the byte order mark.
     text: &'a str,
     /// Where `text` begins.
@@ -48,12 +52,28 @@ impl<'a> Reader<'a> {
         let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
         let text = std::str::from_utf8(&bytes[base..])
             .map_err(|e| Fault::new(Code::InvalidUtf8, base + e.valid_up_to(), "bytes that are not UTF-8"))?;
-        let reader = Reader { bytes, text, base };
+        let reader = Reader { bytes, text, base, keys: HashSet::new() };
         match text.trim_matches([' ', '\t', '\n', '\r']) {
             "" if text.is_empty() => Err(reader.invalid(0, "empty file")),
             "" => Err(reader.invalid(0, "empty file (nothing but white space)")),
             _ => Ok(reader),
         }
+    }
+
+    fn parse(&mut self) -> Result<(Node, Value), Fault> {
+        let ast =
+            parse_to_ast(self.text, &CollectOptions::default(), &STRICT).map_err(|e| self.syntax(&e))?;
+        let ast = ast.value.ok_or_else(|| self.invalid(0, "empty file"))?;
+        let node = self.node(&ast)?;
+        let value = serde_json::from_str(self.text).map_err(|e| self.grammar(&e))?;
+        if !agrees(&ast, &value) {
+            return Err(self.invalid(0, "two readings of the text differ"));
+        }
+        Ok((node, value))
+    }
+
+    fn brackets(&self) -> usize {
+        memchr::memchr2_iter(b'{', b'[', self.text.as_bytes()).count()
     }
 
     fn invalid(&self, offset: usize, message: impl Into<String>) -> Fault {
@@ -96,12 +116,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn node(&self, value: &ast::Value) -> Result<Node, Fault> {
+    fn node(&mut self, value: &ast::Value) -> Result<Node, Fault> {
         let (range, kind) = match value {
             ast::Value::NullKeyword(n) => (n.range, Kind::Null),
             ast::Value::BooleanLit(b) => (b.range, Kind::Bool(b.value)),
-            ast::Value::NumberLit(n) => (n.range, Kind::Number(n.value.to_owned())),
-            ast::Value::StringLit(s) => (s.range, Kind::String(s.value.clone().into_owned())),
+            ast::Value::NumberLit(n) => (n.range, Kind::Number),
+            ast::Value::StringLit(s) => (s.range, Kind::String),
             ast::Value::Array(array) => {
                 let items = array.elements.iter().enumerate();
                 let items = items.map(|(i, item)| self.node(item).map_err(|f| below(i, f)));
@@ -112,9 +132,11 @@ impl<'a> Reader<'a> {
         Ok(Node { range: self.base + range.start..self.base + range.end, kind })
     }
 
-    fn members(&self, object: &ast::Object) -> Result<Vec<Member>, Fault> {
-        let mut members = Vec::with_capacity(object.properties.len());
-        let mut seen = HashMap::with_capacity(object.properties.len());
+    fn members(&mut self, object: &ast::Object) -> Result<Box<[Member]>, Fault> {
+        let mut members: Vec<Member> = Vec::with_capacity(object.properties.len());
+        // Few keys are compared faster than they are hashed.
+        let mut seen = HashMap::new();
+        let is_large = object.properties.len() > 16;
         for property in &object.properties {
             let (range, key) = match &property.name {
                 ast::ObjectPropName::String(s) => (s.range, s.value.as_ref()),
@@ -123,13 +145,26 @@ impl<'a> Reader<'a> {
                 }
             };
             let key_range = self.base + range.start..self.base + range.end;
-            if let Some(first) = seen.insert(key, key_range.start) {
+            let first = match is_large {
+                true => seen.insert(key, key_range.start),
+                false => members.iter().find(|m| *m.key == *key).map(|m| m.key_range.start),
+            };
+            if let Some(first) = first {
                 return Err(below(key, self.duplicate(key, first, key_range.start)));
             }
             let value = self.node(&property.value).map_err(|f| below(key, f))?;
-            members.push(Member { key: key.to_owned(), key_range, value });
+            members.push(Member { key: self.key(key), key_range, value });
         }
-        Ok(members)
+        Ok(members.into())
+    }
+
+    fn key(&mut self, key: &str) -> Arc<str> {
+        if let Some(known) = self.keys.get(key) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = key.into();
+        self.keys.insert(Arc::clone(&new));
+        new
     }
 
     fn duplicate(&self, key: &str, first: usize, second: usize) -> Fault {
@@ -208,17 +243,23 @@ fn misplaced(c: char) -> String {
     }
 }
 
-fn agrees(node: &Node, value: &Value) -> bool {
-    match (&node.kind, value) {
-        (Kind::Null, Value::Null) => true,
-        (Kind::Bool(a), Value::Bool(b)) => a == b,
-        (Kind::Number(raw), Value::Number(n)) => {
-            serde_json::from_str::<Number>(raw).is_ok_and(|raw| raw == *n)
+fn agrees(spans: &ast::Value, value: &Value) -> bool {
+    match (spans, value) {
+        (ast::Value::NullKeyword(_), Value::Null) => true,
+        (ast::Value::BooleanLit(a), Value::Bool(b)) => a.value == *b,
+        (ast::Value::NumberLit(raw), Value::Number(n)) => {
+            serde_json::from_str::<Number>(raw.value).is_ok_and(|raw| raw == *n)
         }
-        (Kind::String(a), Value::String(b)) => a == b,
-        (Kind::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agrees(a, b)),
-        (Kind::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(m, (key, b))| m.key == *key && agrees(&m.value, b))
+        (ast::Value::StringLit(a), Value::String(b)) => a.value == *b,
+        (ast::Value::Array(a), Value::Array(b)) => {
+            a.elements.len() == b.len() && a.elements.iter().zip(b).all(|(a, b)| agrees(a, b))
+        }
+        (ast::Value::Object(a), Value::Object(b)) => {
+            a.properties.len() == b.len()
+                && a.properties
+                    .iter()
+                    .zip(b)
+                    .all(|(p, (key, b))| p.name.as_str() == key && agrees(&p.value, b))
         }
         _ => false,
     }

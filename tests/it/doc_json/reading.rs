@@ -123,7 +123,18 @@ fn large_files_are_read_in_linear_time() {
     let entries: Vec<String> = (0..40_000).map(|i| format!("\"k\\u0061{i}\": [\"\\n{i}\", {i}.0]")).collect();
     let text = format!("{{{}}}", entries.join(",\n"));
     let document = Document::parse(text.as_bytes()).unwrap();
-    assert_eq!(document.find(&pointer("/ka39999/0")).unwrap().kind, Kind::String("\n39999".into()));
+    assert_eq!(document.raw(document.find(&pointer("/ka39999/0")).unwrap()), b"\"\\n39999\"");
+    assert_eq!(document.value().pointer("/ka39999/0").unwrap(), "\n39999");
+}
+
+#[test]
+fn value_that_was_let_go_is_read_again() {
+    let document = Document::parse("\u{FEFF}{\"b\": 1.50, \"a\": [\"\\u00e9\"]}".as_bytes()).unwrap();
+    let slim = document.without_value();
+    assert_eq!(slim.value(), document.value());
+    assert_eq!(slim.value().to_string(), document.value().to_string());
+    assert!(std::ptr::eq(slim.value(), slim.clone().value()));
+    assert_eq!(slim.root(), document.root());
 }
 
 #[test]
@@ -139,7 +150,8 @@ fn offsets_count_the_byte_order_mark() {
     let document = Document::parse(text.as_bytes()).unwrap();
     let node = document.find(&pointer("/a/1/é")).unwrap();
     assert_eq!(document.raw(node), b"\"\\u00e9\"");
-    assert_eq!(node.kind, Kind::String("é".into()));
+    assert_eq!(node.kind, Kind::String);
+    assert_eq!(document.value().pointer("/a/1/é").unwrap(), "é");
     assert_eq!(document.root().range, 3..text.len());
     assert_eq!(document.bytes(), text.as_bytes());
     let member = document.find(&pointer("/a/1")).unwrap().member("é").unwrap();
@@ -160,9 +172,9 @@ fn find_takes_only_canonical_array_indexes() {
 fn raw_spellings_are_kept() {
     let document = Document::parse(br#"[1.50, -0, 1E2, "\u0041\/"]"#).unwrap();
     let Kind::Array(items) = &document.root().kind else { panic!() };
-    assert_eq!(items[0].kind, Kind::Number("1.50".into()));
-    assert_eq!(items[2].kind, Kind::Number("1E2".into()));
-    assert_eq!(items[3].kind, Kind::String("A/".into()));
+    assert_eq!((&items[0].kind, document.raw(&items[0])), (&Kind::Number, &b"1.50"[..]));
+    assert_eq!((&items[2].kind, document.raw(&items[2])), (&Kind::Number, &b"1E2"[..]));
+    assert_eq!((&items[3].kind, document.raw(&items[3])), (&Kind::String, &b"\"\\u0041\\/\""[..]));
     assert_eq!(document.value().to_string(), r#"[1.5,-0.0,100.0,"A/"]"#);
 }
 
