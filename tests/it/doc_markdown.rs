@@ -658,8 +658,16 @@ fn parsed_headings(text: &str) -> Vec<(u8, usize)> {
     found
 }
 
+/// What was added; a refusal is an answer too (a heading over lines that a reference definition begins,
+/// say), but a rare one: too many of them fail the test.
+fn added(
+    made: Result<(usize, Vec<u8>), specdev_migrate::doc::Fault>,
+) -> Result<(usize, Vec<u8>), TestCaseError> {
+    made.map_err(|fault| TestCaseError::reject(fault.message))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, max_global_rejects: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn headings_are_those_of_the_parser(text in prop_oneof![soup("\n"), soup("\r\n")]) {
@@ -689,7 +697,7 @@ proptest! {
     #[test]
     fn append_inserts_one_top_level_section(text in prop_oneof![soup("\n"), soup("\r\n")]) {
         let before = Outline::read(text.as_bytes(), 0);
-        let (at, insert) = before.append(text.as_bytes(), BLOCK).unwrap();
+        let (at, insert) = added(before.append(text.as_bytes(), BLOCK))?;
         prop_assert_eq!(at, text.len());
         let once = spliced(text.as_bytes(), at, &insert);
         let outline = Outline::read(&once, 0);
@@ -716,7 +724,7 @@ proptest! {
         let heading = pick.get(&before.headings);
         let sections = before.sections(heading.level, &heading.text);
         let section = sections.iter().find(|s| s.heading.start == heading.range.start).unwrap();
-        let (at, insert) = before.append_to(text.as_bytes(), section, "###### New\n\n```text\nx\n```\n").unwrap();
+        let (at, insert) = added(before.append_to(text.as_bytes(), section, "###### New\n\n```text\nx\n```\n"))?;
         prop_assert_eq!(at, section.body.end);
         let after = spliced(text.as_bytes(), at, &insert);
         let outline = Outline::read(&after, 0);

@@ -57,9 +57,7 @@ impl<'a> Editor<'a> {
         let Some(container) = Container::of(node) else { return Ok(()) };
         let has_lines = container.indent(self.bytes).is_some();
         let slots = match &node.kind {
-            Kind::Object(members) => {
-                change.members(at, members.iter().map(|m| &*m.key)).map_err(text)?
-            }
+            Kind::Object(members) => change.members(at, members.iter().map(|m| &*m.key)).map_err(text)?,
             _ => change.items(container.parts.len()),
         };
         match &node.kind {
