@@ -16,7 +16,7 @@ use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Result};
 use crate::plan::{Plan, PlannedFile, Request, plan};
 use crate::restore::restore;
-use crate::state::record::{SECTION, json_fence};
+use crate::state::record::{CONTEXT, SECTION, json_fence};
 use crate::state::tree::Tree;
 
 /// A plan whose promises hold.
@@ -103,14 +103,15 @@ fn values<'a, 'b>(
     paths.into_par_iter().filter_map(|path| Some((path, value_in(path, bytes(path)?)?))).collect()
 }
 
-/// The value a file holds: its JSON, its header, or its record.
+/// The value a file holds: its JSON, its header, its context or its record.
 fn value_in(path: &str, bytes: &[u8]) -> Option<Value> {
     if path.ends_with(".json") {
         Some(Document::parse(bytes).ok()?.value().clone())
     } else if path.ends_with("goal-plan.md") {
         Some(Frontmatter::parse(bytes).ok()?.value().clone())
     } else {
-        let (_, fence) = json_fence(bytes, SECTION).ok()??;
+        let title = if path.ends_with("README.md") { CONTEXT } else { SECTION };
+        let (_, fence) = json_fence(bytes, title).ok()??;
         Some(Document::parse(&bytes[fence]).ok()?.value().clone())
     }
 }

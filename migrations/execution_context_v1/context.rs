@@ -189,10 +189,12 @@ pub(super) fn context(d: &RecordsDraft<'_>, w: &Workspace) -> Value {
     out.insert("ticket_execution".into(), json!(d.ticket_execution.as_deref().unwrap_or("auto")));
     let direct = d.records.list.iter().find(|r| r.ticket == DIRECT_SPEC);
     if let (None, Some(record)) = (&d.change.plan, direct)
-        && let Some(limit) =
-            record.value.get("integration_attempt_limit").filter(|v| v.as_u64().is_some_and(|n| n >= 1))
+        && let Some(limit) = record.value.get(ATTEMPT_LIMIT).filter(|v| v.as_u64().is_some_and(|n| n >= 1))
     {
-        out.insert("integration_attempt_limit".into(), limit.clone());
+        out.insert(ATTEMPT_LIMIT.into(), limit.clone());
     }
     Value::Object(out)
 }
+
+/// What a Direct Spec without plan hands over to the context.
+pub(super) const ATTEMPT_LIMIT: &str = "integration_attempt_limit";

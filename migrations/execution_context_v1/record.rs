@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::context::Workspace;
+use super::context::{ATTEMPT_LIMIT, Workspace};
 use super::convert::{gone, said};
 use super::decide;
 use crate::account::{Booking, Fate, Location};
@@ -218,5 +218,11 @@ fn carried(d: &RecordsDraft<'_>, record: &Record, value: &Value, checkpoint: &st
         };
         Some(Booking { from: Pointer::parse(old)?, fate })
     };
-    pairs.into_iter().filter_map(booking).collect()
+    let mut bookings: Vec<Booking> = pairs.into_iter().filter_map(booking).collect();
+    let limit = Pointer::new([ATTEMPT_LIMIT]);
+    if d.context.as_ref().is_some_and(|c| c.get(ATTEMPT_LIMIT).is_some()) {
+        let to = Location { file: d.change.path("README.md"), pointer: limit.clone() };
+        bookings.push(Booking { from: limit, fate: Fate::Moved(to) });
+    }
+    bookings
 }

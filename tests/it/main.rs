@@ -4,6 +4,7 @@ mod account;
 mod architecture;
 mod chain;
 mod cli;
+mod contexts;
 mod diff;
 mod doc_json;
 mod doc_markdown;
