@@ -42,8 +42,13 @@ pub fn names() -> Vec<&'static str> {
 
 /// The name that is most like this one, if any is at most three letters away.
 pub fn nearest(name: &str) -> Option<&'static str> {
+    nearest_of(name, names())
+}
+
+/// The same among other names.
+pub fn nearest_of<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
-    let by_distance = names().into_iter().map(|known| (distance(&name, known), known));
+    let by_distance = names.into_iter().map(|known| (distance(&name, known), known));
     // Of equals the first, in the order of `names`.
     by_distance.filter(|(d, _)| *d <= 3).min_by_key(|(d, _)| *d).map(|(_, known)| known)
 }

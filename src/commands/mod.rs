@@ -63,6 +63,7 @@ pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
     result.unwrap_or_else(|mut error| {
         let place = place_of(cli).map(Place::words).unwrap_or_default();
         error.hints.iter_mut().for_each(|hint| *hint = render::aimed(hint, &place));
+        error.hints.extend(meant(cli));
         let stderr = render::human::failure(&error, around.color_err).into_bytes();
         let stdout = match format_of(cli) {
             Format::Human => Vec::new(),
@@ -70,6 +71,15 @@ pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
         };
         Outcome { stdout, stderr, code: error.kind.exit() }
     })
+}
+
+/// A path that is not there may be a command that was mistyped.
+fn meant(cli: &Cli) -> Option<String> {
+    let path = cli.command.is_none().then_some(&cli.upgrade.place.path)?;
+    let name = path.to_str().filter(|name| !name.contains('/') && !path.exists())?;
+    let command = <Cli as clap::CommandFactory>::command();
+    let known = crate::explain::nearest_of(name, command.get_subcommands().map(clap::Command::get_name))?;
+    Some(format!("specdev-migrate {known}"))
 }
 
 /// The name of a command as its documents call it.
