@@ -64,10 +64,10 @@ struct Hosts<'a> {
     by_path: BTreeMap<&'a str, Host<'a>>,
 }
 
-/// What undoing the newest run, or the named one, would do.
-pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Restore> {
+/// What undoing the newest run, or the named one, would do; `None` when no run is left to undo.
+pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
     let hosts = Hosts::read(tree)?;
-    let (id, seq) = hosts.choose(run)?;
+    let Some((id, seq)) = hosts.choose(run)? else { return Ok(None) };
     let mut out = Restore { run: id.clone(), seq, files: Vec::new(), left: Vec::new() };
     hosts.refuse_if_newer(&id, seq)?;
     let mut needs_index = false;
@@ -94,7 +94,7 @@ pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Restore> {
         }
     }
     out.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(out)
+    Ok(Some(out))
 }
 
 impl Host<'_> {
@@ -123,20 +123,18 @@ impl<'a> Hosts<'a> {
     }
 
     /// The run to undo: the named one, else the one with the highest number.
-    fn choose(&self, run: Option<&str>) -> Result<(String, u64)> {
+    fn choose(&self, run: Option<&str>) -> Result<Option<(String, u64)>> {
         let keys: BTreeSet<(u64, &str)> = self.runs().map(|(_, r)| (r.seq, r.run.as_str())).collect();
         let list = || "specdev-migrate history list".to_string();
         match run {
             Some(id) => match keys.iter().rev().find(|(_, r)| *r == id) {
-                Some((seq, id)) => Ok((id.to_string(), *seq)),
+                Some((seq, id)) => Ok(Some((id.to_string(), *seq))),
                 None => {
                     Err(Error::new(Kind::Usage, format!("there is no run {id:?} in this state")).hint(list()))
                 }
             },
             None => {
-                let Some((seq, id)) = keys.last() else {
-                    return Err(Error::new(Kind::Usage, "there is no run to restore in this state"));
-                };
+                let Some((seq, id)) = keys.last() else { return Ok(None) };
                 let same: Vec<&str> = keys.iter().filter(|(s, _)| s == seq).map(|(_, r)| *r).collect();
                 if same.len() > 1 {
                     let text =
@@ -145,7 +143,7 @@ impl<'a> Hosts<'a> {
                         Error::new(Kind::Blocked, text).hint(format!("specdev-migrate restore --run {id}"))
                     );
                 }
-                Ok((id.to_string(), *seq))
+                Ok(Some((id.to_string(), *seq)))
             }
         }
     }

@@ -41,7 +41,7 @@ pub fn trace(tree: &Tree, place: &str) -> Result<Vec<String>> {
     // The places the value may have had, as the runs are undone one by one.
     let mut places: BTreeSet<String> = BTreeSet::from([place.to_string()]);
     let mut current = tree.with([]);
-    while let Ok(run) = restore(&current, None) {
+    while let Ok(Some(run)) = restore(&current, None) {
         if run.files.is_empty() {
             break;
         }

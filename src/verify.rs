@@ -56,6 +56,7 @@ pub fn verify(request: Request<'_>, made: Plan) -> Result<VerifiedPlan> {
 /// History rebuilds every file that is about to be replaced.
 fn history(result: &Tree, made: &Plan) -> Result<()> {
     let restored = restore(result, None).map_err(Error::internal)?;
+    let restored = restored.ok_or_else(|| Error::internal("the result holds no run line"))?;
     if let Some(left) = restored.left.first() {
         return Err(Error::internal(format!("history does not give {} back: {}", left.file, left.reason)));
     }

@@ -21,7 +21,7 @@ use crate::state::tree::Tree;
 pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
     let layout = layout(find(&args.place)?)?;
     let tree = Tree::read(&layout)?;
-    let plan = restore(&tree, args.run.as_deref())?;
+    let Some(plan) = restore(&tree, args.run.as_deref())? else { return Ok(nothing(args)) };
     let mut code = if plan.left.is_empty() { 0 } else { Kind::Blocked.exit() };
     let mut edited = Vec::new();
     if !args.dry_run && !plan.files.is_empty() {
@@ -51,6 +51,18 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
         let _ = writeln!(stderr, "kept: {}", plain(&edited_text(edited)));
     }
     Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
+}
+
+/// No run is left.
+fn nothing(args: &Restore) -> Outcome {
+    let stdout = match args.report.format {
+        Format::Json => {
+            json::document("restore", 0, json!({"run": null, "seq": null, "files": [], "left": []}))
+        }
+        Format::Human => Vec::new(),
+    };
+    let text = if args.report.quiet { "" } else { "nothing to restore: no run is recorded in this state\n" };
+    Outcome { stdout, stderr: text.into(), code: 0 }
 }
 
 fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
