@@ -48,7 +48,12 @@ pub fn trace(tree: &Tree, place: &str) -> Result<Vec<String>> {
         let title = format!("run {} (number {})", run.run, run.seq);
         let before = undone(&current, &run.files);
         let release = release_of(&current, run.seq);
-        let account = account_of(&before, release)?;
+        let mut account = account_of(&before, release)?;
+        // What git showed may have kept a value that goes without it.
+        account.retain(|(from, fate)| {
+            let at = |tree: &Tree| value_at(tree, &from.file, &from.pointer.to_string());
+            !matches!(fate, Fate::Retired { .. }) || at(&before) != at(&current)
+        });
         let mut older = places.clone();
         for (from, fate) in &account {
             let from = from.to_string();

@@ -111,7 +111,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
-    ("main", &["apply", "cli", "commands"]),
+    // Faults of the command line are told before any command runs, as JSON where that was asked for.
+    ("main", &["apply", "cli", "commands", "error", "render"]),
     ("lib", &[]),
 ];
 
