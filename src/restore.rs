@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::history::entry::Meta;
 use crate::history::portable_sha256;
@@ -34,7 +35,7 @@ pub struct RestoredFile {
     /// Path below `specdev/`.
     pub path: String,
     /// The bytes on disk.
-    pub current: Vec<u8>,
+    pub current: Content,
     /// The bytes before the run; `None`: the run created the file.
     pub old: Option<Vec<u8>>,
     /// Permission bits on disk.
@@ -213,7 +214,7 @@ impl<'a> Hosts<'a> {
                 let fail = |reason: &str| (f.path.clone(), reason.to_string());
                 let current = self.file(&f.path).ok_or_else(|| fail("was moved or deleted since the run"))?;
                 let history = self.by_path.get(f.path.as_str()).map(|h| &h.history);
-                let bare = history.map_or_else(|| current.bytes.clone(), |h| h.without_runs(&current.bytes));
+                let bare = history.map_or_else(|| current.bytes.to_vec(), |h| h.without_runs(&current.bytes));
                 if portable_sha256(&bare) != f.after {
                     return Err(fail("was edited since the run"));
                 }

@@ -53,9 +53,9 @@ pub struct FileChange {
     /// Relative to the root; POSIX separators.
     pub path: String,
     /// The bytes that the plan was made from; `None`: there must be nothing.
-    pub before: Option<Vec<u8>>,
+    pub before: Option<Arc<Vec<u8>>>,
     /// The bytes to write; `None`: delete the file, and the folders that it leaves empty.
-    pub after: Option<Vec<u8>>,
+    pub after: Option<Arc<Vec<u8>>>,
 }
 
 /// A file that the plan was made from and that stays as it is.

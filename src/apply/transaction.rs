@@ -52,7 +52,7 @@ pub fn apply(
         return Ok(Applied { files: 0, stopped: None, edited: Vec::new() });
     }
     let news = changes.iter().filter(|change| change.before != change.after);
-    let news = news.map(|change| change.after.as_deref()).collect();
+    let news = news.map(|change| change.after.as_deref().map(Vec::as_slice)).collect();
     let mut run = Transaction { target, journal, news, also, stop, fx, reach: Reach::default(), open: true };
     if let Err(error) = run.carry_out() {
         return Err(run.roll_back(error));
@@ -79,7 +79,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
             return Err(Error::internal(format_args!("a change of the path {path:?}")));
         }
         let seen = look(root, path).map_err(|error| failed("read", path, &error))?;
-        if let Some(difference) = difference(&seen, change.before.as_deref()) {
+        if let Some(difference) = difference(&seen, change.before.as_deref().map(Vec::as_slice)) {
             differences.push(format!("{path} ({difference})"));
             continue;
         }
@@ -98,7 +98,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
                 None
             }
         };
-        let after = change.after.as_deref();
+        let after = change.after.as_deref().map(Vec::as_slice);
         let staged = free_name(root, path, after, &mut taken);
         let spare = free_name(root, path, after, &mut taken);
         journal.slots.push(Slot { path: path.clone(), staged, spare, before, after: after.map(After::new) });

@@ -33,8 +33,8 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
             .iter()
             .map(|f| FileChange {
                 path: layout.shown(&f.path),
-                before: Some(f.current.clone()),
-                after: f.old.clone(),
+                before: Some(f.current.shared()),
+                after: f.old.clone().map(Into::into),
             })
             .collect();
         let applied = apply::apply(&target, &lock, &changes, &[], &around.stop, &Disk)?;

@@ -9,6 +9,7 @@ use super::session::{Session, exit_of, target};
 use super::{Outcome, Surroundings};
 use crate::apply::{self, Applied, Disk, FileChange, Unchanged};
 use crate::cli::{Format, Upgrade};
+use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::git::FileState;
@@ -154,8 +155,8 @@ fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> R
         .iter()
         .map(|f| FileChange {
             path: layout.shown(&f.path),
-            before: f.before.clone(),
-            after: Some(f.after.clone()),
+            before: f.before.as_ref().map(Content::shared),
+            after: Some(f.after.shared()),
         })
         .collect();
     let planned: BTreeSet<&str> = verified.files().iter().map(|f| f.path.as_str()).collect();

@@ -3,6 +3,7 @@
 //! Nothing here knows what a config or a goal plan is, reads a file or prints. What cannot be edited
 //! exactly is refused with a [`Fault`], never guessed.
 
+pub mod content;
 pub mod edit;
 pub mod json;
 pub mod markdown;

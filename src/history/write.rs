@@ -7,6 +7,7 @@ use super::run::{self, Run, RunFile};
 use super::section::{History, body_start};
 use super::{TITLE, portable_sha256};
 use crate::doc::Fault;
+use crate::doc::content::Content;
 use crate::doc::markdown::Outline;
 
 /// The files of the state itself, or of one change, that a run writes.
@@ -19,16 +20,16 @@ pub struct Unit {
     /// The entries of the run and the host each belongs to, in order.
     pub entries: Vec<(String, Entry)>,
     /// The hosts as they are on disk, where they exist and are not in `files`.
-    pub hosts: BTreeMap<String, Vec<u8>>,
+    pub hosts: BTreeMap<String, Content>,
 }
 
 /// A file before and after.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FileBytes {
     /// `None`: created.
-    pub before: Option<Vec<u8>>,
+    pub before: Option<Content>,
     /// What it will be.
-    pub after: Vec<u8>,
+    pub after: Content,
 }
 
 /// Why history cannot be written: the host and the fault in it.
@@ -76,7 +77,7 @@ pub fn write(units: &mut [Unit], seq: u64, release: &str, index: bool) -> Result
             };
             let bytes = host.with_line(&run.line())?;
             if let Some(file) = unit.files.get_mut(&host.path) {
-                file.after = bytes;
+                file.after = bytes.into();
             }
         }
     }
@@ -91,7 +92,7 @@ fn run_file(path: &str, file: &FileBytes, hosts: &[Host]) -> RunFile {
     RunFile {
         path: path.into(),
         before: file.before.as_deref().map(portable_sha256),
-        length: path.ends_with(".md").then(|| file.before.as_ref().map_or(0, Vec::len)),
+        length: path.ends_with(".md").then(|| file.before.as_ref().map_or(0, |b| b.len())),
         after,
     }
 }
@@ -99,11 +100,11 @@ fn run_file(path: &str, file: &FileBytes, hosts: &[Host]) -> RunFile {
 /// A host while its run line is still unknown.
 struct Host {
     path: String,
-    before: Option<Vec<u8>>,
+    before: Option<Content>,
     /// Edited, but without the history of this run.
-    base: Vec<u8>,
+    base: Content,
     /// With a placeholder for the run line.
-    draft: Vec<u8>,
+    draft: Content,
     /// Portable digest without run lines.
     after: String,
     /// Ids of all entries of this host.
@@ -128,8 +129,10 @@ impl Unit {
             Some(file) => file.before.clone(),
             None => self.hosts.get(path).cloned(),
         };
-        let base =
-            edited.map(|f| f.after.clone()).or_else(|| before.clone()).unwrap_or_else(|| heading(path));
+        let base = edited
+            .map(|f| f.after.clone())
+            .or_else(|| before.clone())
+            .unwrap_or_else(|| heading(path).into());
         let fault = |fault| HostFault { path: path.into(), fault };
         let known = History::read(&base).map_err(fault)?;
         let new = entries.iter().filter(|e| known.entry(&e.meta.id).is_none());
@@ -138,7 +141,7 @@ impl Unit {
             path: path.into(),
             before,
             base,
-            draft: Vec::new(),
+            draft: Content::default(),
             after: String::new(),
             entries: entries.iter().map(|e| e.meta.id.clone()).collect(),
             text,
@@ -151,7 +154,7 @@ impl Unit {
             files: vec![],
             entries: vec![],
         };
-        host.draft = host.with_line(&placeholder.line())?;
+        host.draft = host.with_line(&placeholder.line())?.into();
         let read = History::read(&host.draft).map_err(fault)?;
         host.after = portable_sha256(&read.without_runs(&host.draft));
         Ok(host)

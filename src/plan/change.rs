@@ -163,7 +163,7 @@ fn finish(
     let mut unit = Unit { host: host.clone(), ..Unit::default() };
     if chain.is_changed() {
         let file =
-            FileBytes { before: Some(change.status.file.bytes.clone()), after: chain.doc.bytes().to_vec() };
+            FileBytes { before: Some(change.status.file.bytes.clone()), after: chain.doc.shared().into() };
         unit.files.insert(change.status.file.path.clone(), file);
         unit.entries.push((host.clone(), chain.entry()));
         out.account.extend(chain.account.changes());

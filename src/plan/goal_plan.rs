@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::placed;
 use crate::account::{Account, Fate, Location, value_leaves};
+use crate::doc::content::Content;
 use crate::doc::edit::Edits;
 use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
@@ -31,7 +32,7 @@ pub(super) struct GoalPlan {
     /// The header's value as it will be.
     pub(super) value: Value,
     /// The new bytes, when anything changed.
-    pub(super) after: Option<Vec<u8>>,
+    pub(super) after: Option<Content>,
     pub(super) entries: Vec<Entry>,
     pub(super) account: Vec<(Location, Fate)>,
     pub(super) kept: usize,
@@ -142,10 +143,10 @@ pub(super) fn plan(
                 range,
             ));
         }
-        bytes = edits.apply(&bytes);
+        bytes = edits.apply(&bytes).into();
         if let Some(block) = appended {
             match append(&bytes, &block) {
-                Ok(new) => bytes = new,
+                Ok(new) => bytes = new.into(),
                 Err(f) => {
                     out.findings.push(fault(f.code, file.bytes.len(), None, f.message));
                     return Ok(out);

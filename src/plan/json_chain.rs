@@ -136,8 +136,7 @@ impl Chain<'_> {
     /// Apply operations and book them.
     pub(super) fn edit(&mut self, ops: &[Op], bookings: &[Booking]) -> Result<()> {
         let internal = |e: &dyn std::fmt::Display| Error::internal(format!("{}: {e}", self.file.file.path));
-        let edits = self.doc.edit(ops).map_err(|f| internal(&f.message))?;
-        let next = Document::parse(&edits.apply(self.doc.bytes())).map_err(|f| internal(&f.message))?;
+        let next = self.doc.edited(ops).map_err(|f| internal(&f.message))?;
         let mut account = self.account.clone();
         account.book(&json_leaves(&self.doc), &json_leaves(&next), bookings).map_err(|e| internal(&e))?;
         self.account = account;
@@ -248,7 +247,7 @@ impl Chain<'_> {
         if self.is_stopped() || !self.is_changed() {
             return StatePlan { findings: self.findings, artifact, ..StatePlan::default() };
         }
-        let file = FileBytes { before: Some(self.file.file.bytes.clone()), after: self.doc.bytes().to_vec() };
+        let file = FileBytes { before: Some(self.file.file.bytes.clone()), after: self.doc.shared().into() };
         StatePlan {
             file: Some((self.file.file.path.clone(), file, self.entry())),
             account: self.account.changes(),

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::account::{Fate, Location};
 use crate::decisions::Decisions;
+use crate::doc::content::Content;
 use crate::doc::position;
 use crate::error::Result;
 use crate::facts::Facts;
@@ -91,9 +92,9 @@ pub struct PlannedFile {
     /// Path below `specdev/`.
     pub path: String,
     /// The bytes on disk; `None`: created.
-    pub before: Option<Vec<u8>>,
+    pub before: Option<Content>,
     /// The bytes it will have.
-    pub after: Vec<u8>,
+    pub after: Content,
     /// Permission bits on disk.
     pub mode: u32,
 }

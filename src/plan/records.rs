@@ -199,7 +199,7 @@ fn evidence(
 ) -> Result<()> {
     let path = change.path(&format!("evidence/{stem}.md"));
     let before = change.evidence.get(stem).map(|f| f.bytes.clone());
-    let base = before.clone().unwrap_or_else(|| format!("# Evidence: {stem}\n").into_bytes());
+    let base = before.clone().unwrap_or_else(|| format!("# Evidence: {stem}\n").into_bytes().into());
     let made = match &edit.place {
         EvidencePlace::Replace(range) => replaced(&base, range.clone(), &edit.text),
         EvidencePlace::IntoSection => into_section(&base, &edit.text),
@@ -228,7 +228,7 @@ fn evidence(
         out.account.extend(account.changes());
         out.kept += account.kept();
     }
-    out.files.insert(path, FileBytes { before, after });
+    out.files.insert(path, FileBytes { before, after: after.into() });
     Ok(())
 }
 
@@ -249,7 +249,7 @@ fn readme(
         None => {
             let status = change.status_doc().and_then(|d| d.value().get("change_status")?.as_str());
             let outcome = if status == Some("active") { "\nOutcome: active\n" } else { "" };
-            format!("# {}\n{outcome}", change.name).into_bytes()
+            format!("# {}\n{outcome}", change.name).into_bytes().into()
         }
     };
     let outline = Outline::read(&base, body_start(&base));
@@ -284,7 +284,7 @@ fn readme(
     match appended(&base, &section) {
         Ok(after) => {
             out.findings.extend(schema_findings(shared, Artifact::ExecutionContext, context, &path, scope));
-            out.files.insert(path, FileBytes { before, after });
+            out.files.insert(path, FileBytes { before, after: after.into() });
             Ok(())
         }
         Err(fault) => refuse(shared, &path, &base, fault, scope, out),

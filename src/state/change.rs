@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::doc::Fault;
+use crate::doc::content::Content;
 use crate::doc::json::Document;
 
 /// Whether `name` is a change name (contract.md §1): a date and lower-case words, joined by dashes.
@@ -35,9 +36,17 @@ pub struct SourceFile {
     /// POSIX path below `specdev/`.
     pub path: String,
     /// What is on disk.
-    pub bytes: Vec<u8>,
+    pub bytes: Content,
     /// The permission bits on disk.
     pub mode: u32,
+}
+
+impl SourceFile {
+    /// The same file; what is read out of it goes when this handle goes.
+    #[must_use]
+    pub fn apart(&self) -> SourceFile {
+        SourceFile { path: self.path.clone(), bytes: self.bytes.apart(), mode: self.mode }
+    }
 }
 
 /// A JSON file, parsed once.
@@ -52,8 +61,15 @@ pub struct JsonFile {
 impl JsonFile {
     /// Parse the file.
     pub fn new(file: SourceFile) -> JsonFile {
-        let doc = Document::parse(&file.bytes);
+        let doc = Document::of(file.bytes.shared());
         JsonFile { file, doc }
+    }
+
+    /// The same file; the value goes when this handle goes.
+    #[must_use]
+    pub fn apart(&self) -> JsonFile {
+        let doc = self.doc.as_ref().map(Document::without_value).map_err(Clone::clone);
+        JsonFile { file: self.file.apart(), doc }
     }
 }
 
@@ -79,6 +95,23 @@ pub struct Change {
 }
 
 impl Change {
+    /// The same change. Values and readings take a multiple of the room of the files; those that are
+    /// made through this handle go when it goes.
+    #[must_use]
+    pub fn apart(&self) -> Change {
+        let file = |f: &Option<SourceFile>| f.as_ref().map(SourceFile::apart);
+        Change {
+            name: self.name.clone(),
+            status: self.status.apart(),
+            plan: file(&self.plan),
+            readme: file(&self.readme),
+            history: file(&self.history),
+            evidence: self.evidence.iter().map(|(stem, f)| (stem.clone(), f.apart())).collect(),
+            tickets: self.tickets.clone(),
+            parent_plan: self.parent_plan,
+        }
+    }
+
     /// A path of this change below `specdev/`.
     pub fn path(&self, name: &str) -> String {
         format!("changes/{}/{name}", self.name)

@@ -92,7 +92,7 @@ fn tickets(tree: &Tree, change: &str) -> Result<Vec<TicketFile>> {
         let full = full.join(&name);
         let bytes = fs::read(&full).map_err(|e| unreadable(tree, &path, &e))?;
         let mode = fs::symlink_metadata(&full).map_err(|e| unreadable(tree, &path, &e))?.permissions().mode();
-        Ok(TicketFile::new(SourceFile { path, bytes, mode: mode & 0o7777 }))
+        Ok(TicketFile::new(SourceFile { path, bytes: bytes.into(), mode: mode & 0o7777 }))
     };
     names.into_iter().map(read).collect()
 }

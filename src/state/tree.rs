@@ -14,6 +14,7 @@ use super::files::{Disk, Files, Look};
 use super::layout::{Layout, link_finding, special_finding};
 use super::record;
 use crate::doc::contains;
+use crate::doc::content::Content;
 use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
@@ -132,34 +133,41 @@ impl Tree {
 
     /// The same tree with some files replaced or created: what a plan would leave behind.
     pub fn with<'a>(&'a self, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Tree {
-        let mut by_change: BTreeMap<&str, Vec<(&str, &[u8])>> = BTreeMap::new();
-        let mut top: BTreeMap<&str, &[u8]> = BTreeMap::new();
-        for (path, bytes) in files {
-            match path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
-                Some((name, rest)) => by_change.entry(name).or_default().push((rest, bytes)),
-                None => drop(top.insert(path, bytes)),
+        let files: Vec<(&str, Content)> = files.into_iter().map(|(path, b)| (path, b.into())).collect();
+        let mut by_change: BTreeMap<&str, Vec<(&str, &Content)>> = BTreeMap::new();
+        for (path, bytes) in &files {
+            if let Some((name, rest)) = in_change(path) {
+                by_change.entry(name).or_default().push((rest, bytes));
             }
         }
+        let changes: Vec<_> = self.changes.iter().collect();
+        let changed = |(name, old): (&String, &Change)| {
+            let files = by_change.get(name.as_str()).map_or(&[][..], |files| files.as_slice());
+            (name.clone(), old.with(files.iter().copied()))
+        };
+        let mut tree = self.with_state(files.iter().map(|(path, bytes)| (*path, bytes)));
+        tree.changes = changes.into_par_iter().map(changed).collect();
+        tree
+    }
+
+    /// The same, without any change.
+    pub fn with_state<'a>(&'a self, files: impl IntoIterator<Item = (&'a str, &'a Content)>) -> Tree {
+        let top: BTreeMap<&str, &Content> =
+            files.into_iter().filter(|(p, _)| in_change(p).is_none()).collect();
         let file = |path: &str, old: Option<&SourceFile>| match top.get(path) {
             Some(bytes) => Some(SourceFile {
                 path: path.into(),
-                bytes: bytes.to_vec(),
+                bytes: bytes.apart(),
                 mode: old.map_or(0o644, |f| f.mode),
             }),
             None => old.cloned(),
         };
-        let changes: Vec<_> = self.changes.iter().collect();
         Tree {
             layout: self.layout.clone(),
             config: file("config.json", self.config.as_ref().map(|f| &f.file)).map(JsonFile::new),
             index: file("status.json", self.index.as_ref().map(|f| &f.file)).map(JsonFile::new),
             history: file("HISTORY.md", self.history.as_ref()),
-            changes: changes
-                .into_par_iter()
-                .map(|(name, old)| {
-                    (name.clone(), changed(old, by_change.get(name.as_str()).map_or(&[], |v| v)))
-                })
-                .collect(),
+            changes: BTreeMap::new(),
             orphans: self.orphans.clone(),
             archived: self.archived.clone(),
             findings: self.findings.clone(),
@@ -169,29 +177,36 @@ impl Tree {
     }
 }
 
-fn changed(old: &Change, files: &[(&str, &[u8])]) -> Change {
-    let find = |name: &str| files.iter().find(|(n, _)| *n == name).map(|(_, b)| b.to_vec());
-    let pick = |name: &str, file: Option<&SourceFile>| match find(name) {
-        Some(bytes) => Some(SourceFile { path: old.path(name), bytes, mode: file.map_or(0o644, |f| f.mode) }),
-        None => file.cloned(),
-    };
-    let mut evidence = old.evidence.clone();
-    for (name, bytes) in files {
-        if let Some(stem) = name.strip_prefix("evidence/").and_then(|n| n.strip_suffix(".md")) {
-            let mode = evidence.get(stem).map_or(0o644, |f| f.mode);
-            evidence.insert(stem.into(), SourceFile { path: old.path(name), bytes: bytes.to_vec(), mode });
+/// The change a path below `specdev/` lies in, and the rest of the path.
+pub fn in_change(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("changes/")?.split_once('/')
+}
+
+impl Change {
+    /// The same change with some files replaced or created, by their names in its folder.
+    #[must_use]
+    pub fn with<'a>(&self, files: impl IntoIterator<Item = (&'a str, &'a Content)>) -> Change {
+        let mut new = self.apart();
+        for (name, bytes) in files {
+            let file = |old: Option<&SourceFile>| SourceFile {
+                path: self.path(name),
+                bytes: bytes.apart(),
+                mode: old.map_or(0o644, |f| f.mode),
+            };
+            match name {
+                ".status.json" => new.status = JsonFile::new(file(Some(&self.status.file))),
+                "goal-plan.md" => new.plan = Some(file(self.plan.as_ref())),
+                "README.md" => new.readme = Some(file(self.readme.as_ref())),
+                "HISTORY.md" => new.history = Some(file(self.history.as_ref())),
+                _ => {
+                    let stem = name.strip_prefix("evidence/").and_then(|n| n.strip_suffix(".md"));
+                    if let Some(stem) = stem {
+                        new.evidence.insert(stem.into(), file(self.evidence.get(stem)));
+                    }
+                }
+            }
         }
-    }
-    let status = pick(".status.json", Some(&old.status.file)).unwrap_or_else(|| old.status.file.clone());
-    Change {
-        name: old.name.clone(),
-        status: JsonFile::new(status),
-        plan: pick("goal-plan.md", old.plan.as_ref()),
-        readme: pick("README.md", old.readme.as_ref()),
-        history: pick("HISTORY.md", old.history.as_ref()),
-        evidence,
-        tickets: old.tickets.clone(),
-        parent_plan: old.parent_plan,
+        new
     }
 }
 
@@ -226,7 +241,7 @@ impl Reader<'_> {
         match look {
             Look::File(mode) => {
                 let bytes = self.files.read(&full).map_err(|e| self.unreadable(path, &e))?;
-                return Ok(Some(SourceFile { path: path.into(), bytes, mode }));
+                return Ok(Some(SourceFile { path: path.into(), bytes: bytes.into(), mode }));
             }
             Look::Link => findings.push(link_finding(self.layout.shown_root(), &full, scope)),
             Look::Folder | Look::Special => findings.push(self.special(path, "a regular file", scope)),

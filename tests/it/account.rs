@@ -347,14 +347,16 @@ fn plan_that_was_tampered_with() {
             let file = made.files[n].path.clone();
             let mut altered = made.clone();
             let at = altered.files[n].after.iter().rposition(|b| b.is_ascii_alphabetic()).unwrap_or_default();
-            altered.files[n].after[at] ^= 0x20;
+            let mut after = altered.files[n].after.to_vec();
+            after[at] ^= 0x20;
+            altered.files[n].after = after.into();
             expect_verdict(&project, &options, altered, &format!("{file} altered"), false)?;
             let mut left_out = made.clone();
             left_out.files.remove(n);
             expect_verdict(&project, &options, left_out, &format!("{file} left out"), false)?;
             let mut other = made.clone();
             if let Some(before) = &mut other.files[n].before {
-                before.push(b'\n');
+                *before = [before.as_slice(), b"\n"].concat().into();
                 expect_verdict(&project, &options, other, &format!("{file} was other before"), false)?;
             }
         }

@@ -56,7 +56,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "state",
         ],
     ),
-    ("restore", &["error", "history", "state"]),
+    ("restore", &["doc::content", "error", "history", "state"]),
     ("verify", &["account", "doc", "error", "plan", "restore", "state"]),
     // `render::json_schema` lists steps and releases in the published schema.
     (

@@ -18,6 +18,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use specdev_migrate::apply::{
@@ -143,7 +144,7 @@ pub(crate) fn changes() -> Vec<FileChange> {
 }
 
 pub(crate) fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
-    let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+    let bytes = |text: Option<&str>| text.map(|text| Arc::new(text.as_bytes().to_vec()));
     FileChange { path: path.into(), before: bytes(before), after: bytes(after) }
 }
 

@@ -107,6 +107,11 @@ impl Document {
         }
     }
 
+    /// The text as it was read, to be shared.
+    pub fn shared(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.bytes)
+    }
+
     /// The text as it was read.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -77,12 +77,12 @@ fn check_others(repo: &Repo, path: &str, expected: &Snapshot, place: &str) {
 
 fn old_bytes(path: &str) -> Option<String> {
     let change = changes().into_iter().find(|change| change.path == path).unwrap();
-    change.before.map(|bytes| String::from_utf8(bytes).unwrap())
+    change.before.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
 fn new_bytes(path: &str) -> Option<String> {
     let change = changes().into_iter().find(|change| change.path == path).unwrap();
-    change.after.map(|bytes| String::from_utf8(bytes).unwrap())
+    change.after.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
 fn check_recovered(
