@@ -83,7 +83,8 @@ fn host(
             return Some(prefix.to_vec());
         }
         let mut tails = vec![base.len()];
-        tails.extend(cuts(record_section(&base)?.start));
+        // Of several sections none was replaced by a run, so nothing of a run stands around them.
+        tails.extend(record_section(&base).map(|s| cuts(s.start)).unwrap_or_default());
         tails.into_iter().find_map(|tail| without_block(&base[..tail], length, key, wanted))
     })
 }
@@ -123,5 +124,39 @@ fn record_section(view: &[u8]) -> Option<Range<usize>> {
     match outline.section(2, crate::state::record::SECTION).ok()? {
         Some(section) => Some(section.heading.start..section.body.end),
         None => Some(view.len()..view.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::write::{FileBytes, Unit, write};
+
+    const HOST: &str = "changes/2026-08-01-login/HISTORY.md";
+
+    /// The host after a run that wrote one other file.
+    fn written(host: &[u8]) -> Vec<u8> {
+        let status = FileBytes { before: Some(b"{}\n".to_vec()), after: b"{ }\n".to_vec() };
+        let mut unit = Unit { host: HOST.into(), ..Unit::default() };
+        unit.files.insert("changes/2026-08-01-login/.status.json".into(), status);
+        unit.hosts.insert(HOST.into(), host.to_vec());
+        let mut units = [unit];
+        write(&mut units, 1, "2.0.6", false).unwrap();
+        units[0].files[HOST].after.clone()
+    }
+
+    fn rebuilt(after: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let history = History::read(after).unwrap();
+        let run = &history.runs[0].value;
+        let file = run.files.iter().find(|f| f.path == HOST).unwrap();
+        rebuild(file, after, &[], (&run.run, run.seq))
+    }
+
+    #[test]
+    fn host_with_history_in_the_middle_is_rebuilt() {
+        for tail in ["## Other\n", "## Workspace Execution Record\n\n## Workspace Execution Record\n"] {
+            let host = format!("# H\n\n## Migration History\n\n{tail}").into_bytes();
+            assert_eq!(rebuilt(&written(&host)), Ok(Some(host)), "{tail}");
+        }
     }
 }
