@@ -135,7 +135,11 @@ impl Unit {
             .unwrap_or_else(|| heading(path).into());
         let fault = |fault| HostFault { path: path.into(), fault };
         let known = History::read(&base).map_err(fault)?;
-        let new = entries.iter().filter(|e| known.entry(&e.meta.id).is_none());
+        // An entry that somebody's editor damaged proves nothing; its bytes are written once more.
+        let is_there = |e: &Entry| {
+            known.entries.iter().any(|k| k.meta.id == e.meta.id && k.bytes(&base).is_ok_and(|b| b == e.bytes))
+        };
+        let new = entries.iter().filter(|e| !is_there(e));
         let text: String = new.map(|e| format!("\n{}", e.text())).collect();
         let mut host = Host {
             path: path.into(),
@@ -183,5 +187,45 @@ fn heading(path: &str) -> Vec<u8> {
     match path.strip_prefix("changes/").and_then(|p| p.split_once('/')) {
         Some((change, _)) => format!("# History of {change}\n").into_bytes(),
         None => b"# History\n".to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: &str = "HISTORY.md";
+
+    fn written(host: Option<&[u8]>, seq: u64) -> Vec<u8> {
+        let old = b"{\"a\": 1}\n";
+        let mut unit = Unit { host: HOST.into(), ..Unit::default() };
+        let entry = Entry::new("config v3".into(), &["s"], "config.json", "", old, (0, old.len()));
+        unit.entries.push((HOST.into(), entry));
+        let config = FileBytes { before: Some(old.to_vec()), after: b"{}\n".to_vec() };
+        unit.files.insert("config.json".into(), config);
+        unit.hosts.extend(host.map(|b| (HOST.into(), b.to_vec())));
+        let mut units = [unit];
+        write(&mut units, seq, "2.0.6", false).unwrap();
+        units[0].files[HOST].after.clone()
+    }
+
+    /// What stands in the entries of a host.
+    fn entries(host: &[u8]) -> Vec<Option<Vec<u8>>> {
+        History::read(host).unwrap().entries.iter().map(|e| e.bytes(host).ok()).collect()
+    }
+
+    #[test]
+    fn known_entry_is_not_written_twice() {
+        let once = written(None, 1);
+        assert_eq!(entries(&written(Some(&once), 2)), [Some(b"{\"a\": 1}\n".to_vec())]);
+    }
+
+    #[test]
+    fn damaged_entry_is_written_once_more() {
+        let text = String::from_utf8(written(None, 1)).unwrap();
+        let damaged = text.replace("{\"a\": 1}", "{ \"a\": 1 }");
+        assert_eq!(entries(damaged.as_bytes()), [None]);
+        let after = written(Some(damaged.as_bytes()), 2);
+        assert_eq!(entries(&after), [None, Some(b"{\"a\": 1}\n".to_vec())]);
     }
 }
