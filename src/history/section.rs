@@ -14,7 +14,8 @@ use crate::doc::{Fault, contains};
 pub struct History {
     /// The section, when the host has one.
     pub section: Option<Section>,
-    /// Its run lines, in order.
+    /// Its run lines, in order. A line with the last number there is leaves none for the next run and is
+    /// no line of ours.
     pub runs: Vec<Found<Run>>,
     /// Its entries, in order.
     pub entries: Vec<FoundEntry>,
@@ -65,7 +66,7 @@ impl History {
             }
             let end = line_end(bytes, at, section.body.end);
             let line = trimmed(&bytes[at..end]);
-            if let Some(run) = json_of::<Run>(line, RUN) {
+            if let Some(run) = json_of::<Run>(line, RUN).filter(|r| r.seq < u64::MAX) {
                 history.runs.push(Found { value: run, line: at..end });
             } else if let Some(meta) = json_of::<Meta>(line, ENTRY) {
                 let next = |b: usize| bytes[end..b].iter().all(u8::is_ascii_whitespace);
@@ -136,4 +137,22 @@ fn line_end(bytes: &[u8], at: usize, limit: usize) -> usize {
 fn trimmed(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_line_with_the_last_number_is_none_of_ours() {
+        let host = |seq: u64| {
+            format!(
+                "## Migration History\n\n<!-- specdev-run {{\"run\":\"a\",\"seq\":{seq},\"release\":\"2.0.6\",\
+                 \"files\":[],\"entries\":[]}} -->\n"
+            )
+        };
+        let last_seq = |seq| History::read(host(seq).as_bytes()).unwrap().last_seq();
+        assert_eq!(last_seq(u64::MAX - 1), u64::MAX - 1);
+        assert_eq!(last_seq(u64::MAX), 0);
+    }
 }
