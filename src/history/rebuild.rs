@@ -54,7 +54,8 @@ fn plan(view: &[u8], length: usize, preserved: Preserved<'_>) -> Option<Vec<u8>>
         .collect();
     parts.sort_by_key(|(m, _)| m.range.0);
     let mut body = &view[Frontmatter::parse(view).ok()?.range.end..];
-    let mut out = Vec::with_capacity(length);
+    // The length stands in a file that anybody may have edited: no memory is taken on its word.
+    let mut out = Vec::new();
     for (meta, bytes) in parts {
         let gap = meta.range.0.checked_sub(out.len())?;
         out.extend_from_slice(body.get(..gap)?);
@@ -158,5 +159,15 @@ mod tests {
             let host = format!("# H\n\n## Migration History\n\n{tail}").into_bytes();
             assert_eq!(rebuilt(&written(&host)), Ok(Some(host)), "{tail}");
         }
+    }
+    #[test]
+    fn length_that_no_file_has_takes_no_memory() {
+        let file = RunFile {
+            path: "changes/2026-08-01-login/goal-plan.md".into(),
+            before: Some(String::new()),
+            length: Some(usize::MAX),
+            after: String::new(),
+        };
+        assert!(rebuild(&file, b"---\na: b\n---\n", &[], ("a", 1)).is_err());
     }
 }
