@@ -287,7 +287,8 @@ mod tests {
             Layout { project_root: root.path().into(), state_root: root.path().into(), git_top: None };
         let target = target(&layout).unwrap();
         let lock = apply::lock(&target).unwrap();
-        let change = FileChange { path: "a".into(), before: None, after: Some(b"new".to_vec()) };
+        let change =
+            FileChange { path: "a".into(), before: None, after: Some(std::sync::Arc::new(b"new".to_vec())) };
         let fx = Asking { layout: &layout, fails_at, answers: RefCell::default() };
         let result = apply::apply(&target, &lock, &[change], &[], &Stop::new(), &fx);
         drop(lock);

@@ -429,10 +429,7 @@ fn html_end(html: &str) -> HtmlEnd {
 /// How many hashes open the heading in this line; `None` when they open none.
 fn atx_level(line: &[u8]) -> Option<usize> {
     let level = line.iter().take_while(|b| **b == b'#').count();
-    let ends = match &line[level..] {
-        [] | [b' ' | b'\t' | b'\n', ..] | [b'\r', b'\n', ..] => true,
-        _ => false,
-    };
+    let ends = matches!(&line[level..], [] | [b' ' | b'\t' | b'\n', ..] | [b'\r', b'\n', ..]);
     ((1..=6).contains(&level) && ends).then_some(level)
 }
 

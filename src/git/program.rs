@@ -196,7 +196,6 @@ pub(super) fn text_of(bytes: &[u8]) -> String {
 
 /// Status, standard output and standard error, when all three are there in time. No thread is waited
 /// for: a process that git left behind may keep a pipe open for ever.
-#[expect(clippy::type_complexity, reason = "used once, taken apart at once")]
 fn finish(
     child: &mut Child,
     input: Option<Vec<u8>>,

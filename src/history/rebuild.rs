@@ -137,13 +137,13 @@ mod tests {
 
     /// The host after a run that wrote one other file.
     fn written(host: &[u8]) -> Vec<u8> {
-        let status = FileBytes { before: Some(b"{}\n".to_vec()), after: b"{ }\n".to_vec() };
+        let status = FileBytes { before: Some(b"{}\n".to_vec().into()), after: b"{ }\n".to_vec().into() };
         let mut unit = Unit { host: HOST.into(), ..Unit::default() };
         unit.files.insert("changes/2026-08-01-login/.status.json".into(), status);
-        unit.hosts.insert(HOST.into(), host.to_vec());
+        unit.hosts.insert(HOST.into(), host.into());
         let mut units = [unit];
         write(&mut units, 1, "2.0.6", false).unwrap();
-        units[0].files[HOST].after.clone()
+        units[0].files[HOST].after.to_vec()
     }
 
     fn rebuilt(after: &[u8]) -> Result<Option<Vec<u8>>, String> {

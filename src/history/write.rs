@@ -201,12 +201,12 @@ mod tests {
         let mut unit = Unit { host: HOST.into(), ..Unit::default() };
         let entry = Entry::new("config v3".into(), &["s"], "config.json", "", old, (0, old.len()));
         unit.entries.push((HOST.into(), entry));
-        let config = FileBytes { before: Some(old.to_vec()), after: b"{}\n".to_vec() };
+        let config = FileBytes { before: Some(old.to_vec().into()), after: b"{}\n".to_vec().into() };
         unit.files.insert("config.json".into(), config);
-        unit.hosts.extend(host.map(|b| (HOST.into(), b.to_vec())));
+        unit.hosts.extend(host.map(|b| (HOST.into(), b.into())));
         let mut units = [unit];
         write(&mut units, seq, "2.0.6", false).unwrap();
-        units[0].files[HOST].after.clone()
+        units[0].files[HOST].after.to_vec()
     }
 
     /// What stands in the entries of a host.

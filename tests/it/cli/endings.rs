@@ -142,7 +142,7 @@ fn counts_are_those_of_the_files_that_changed() {
         let ran = project.run(&["restore", "--format", "json"]);
         assert_eq!(ran.json()["files"].as_array().unwrap().len(), changed.len(), "{ran}");
         assert!(
-            ran.stderr.contains(&format!("{} files restored, {new} of them removed again", changed.len())),
+            ran.stderr.contains(&format!("{} files put back ({new} that the run created go)", changed.len())),
             "{ran}"
         );
         super::assert_same(&before, &project.snapshot());

@@ -140,9 +140,9 @@ impl Project {
         self.write("config.json", CONFIG);
         self.write("status.json", INDEX);
         for change in [ALPHA, BETA] {
-            self.write(&format!("changes/{change}/.status.json"), &status(change));
+            self.write(&format!("changes/{change}/.status.json"), status(change));
         }
-        self.write(&format!("changes/{ALPHA}/goal-plan.md"), &plan(ALPHA));
+        self.write(&format!("changes/{ALPHA}/goal-plan.md"), plan(ALPHA));
     }
 
     pub(crate) fn commit(&self) {

@@ -374,7 +374,7 @@ fn direct_spec_without_plan_hands_its_attempt_limit_to_the_context() {
     let (lab, _) = direct("integrated", "active");
     let context = lab.context();
     assert_eq!(context["integration_attempt_limit"], 4);
-    assert_eq!(context.as_object().unwrap().keys().last().unwrap(), "integration_attempt_limit");
+    assert_eq!(context.as_object().unwrap().keys().next_back().unwrap(), "integration_attempt_limit");
 }
 
 #[test]

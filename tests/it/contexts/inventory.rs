@@ -40,7 +40,10 @@ fn branches_without_worktree_belong_by_their_names() {
 #[test]
 fn prefix_of_a_recorded_branch_does_not_matter() {
     let lab = Lab::new();
-    let record = with(v5(&lab, "T-01", "integrated"), &[("/branch", json!(format!("refs/heads/{}", branch_of("T-01"))))]);
+    let record = with(
+        v5(&lab, "T-01", "integrated"),
+        &[("/branch", json!(format!("refs/heads/{}", branch_of("T-01"))))],
+    );
     lab.state(&[Change::v5(vec![record]).evidence(&["T-01"])]);
     lab.worktree(&path_of("T-01"), &branch_of("T-01"), &lab.m(1));
     assert_quiet(&lab.check(&[]));
@@ -58,10 +61,13 @@ fn branch_with_a_suffix_belongs_when_the_record_says_so() {
 #[test]
 fn items_that_name_one_change_and_belong_to_a_record_of_another() {
     let lab = Lab::new();
-    let moved = with(v5(&lab, "T-01", "integrated"), &[
-        ("/branch", json!(format!("speculo/{OTHER}/T-01"))),
-        ("/workspace_ref", json!(format!("specdev-worktree/{OTHER}/T-01"))),
-    ]);
+    let moved = with(
+        v5(&lab, "T-01", "integrated"),
+        &[
+            ("/branch", json!(format!("speculo/{OTHER}/T-01"))),
+            ("/workspace_ref", json!(format!("specdev-worktree/{OTHER}/T-01"))),
+        ],
+    );
     lab.state(&[
         Change::v5(vec![moved]).evidence(&["T-01"]),
         Change::v5(vec![v5(&lab, "T-02", "integrated")]).named(OTHER).evidence(&["T-02"]),
@@ -338,10 +344,16 @@ fn stray_blocks_its_change_alone() {
 
 #[test]
 fn accounted_lifts_a_stray_by_path_or_by_branch() {
-    for name in [path_of("T-09"), branch_of("T-09"), format!("{}/", path_of("T-09")), format!("refs/heads/{}", branch_of("T-09"))] {
+    for name in [
+        path_of("T-09"),
+        branch_of("T-09"),
+        format!("{}/", path_of("T-09")),
+        format!("refs/heads/{}", branch_of("T-09")),
+    ] {
         let lab = finished();
         lab.worktree(&path_of("T-09"), &branch_of("T-09"), "main");
-        let file = lab.decided(&format!("schema_version: 1\nchanges:\n  {CHANGE}: {{accounted: [\"{name}\"]}}\n"));
+        let file =
+            lab.decided(&format!("schema_version: 1\nchanges:\n  {CHANGE}: {{accounted: [\"{name}\"]}}\n"));
         lab.upgrade(&["--decisions", &file]).assert_done();
     }
 }
@@ -351,7 +363,10 @@ fn accounted_lifts_only_what_it_names() {
     let lab = finished();
     lab.branch(&branch_of("T-08"), &lab.side(&lab.m(1), "work"));
     lab.branch(&branch_of("T-09"), &lab.side(&lab.m(1), "work"));
-    let file = lab.decided(&format!("schema_version: 1\nchanges:\n  {CHANGE}: {{accounted: [\"{}\"]}}\n", branch_of("T-08")));
+    let file = lab.decided(&format!(
+        "schema_version: 1\nchanges:\n  {CHANGE}: {{accounted: [\"{}\"]}}\n",
+        branch_of("T-08")
+    ));
     let run = lab.check(&["--decisions", &file]);
     run.assert_blocked("unrecorded-worktree");
     assert!(run.message("unrecorded-worktree").contains("T-09"));
@@ -401,11 +416,14 @@ fn worktrees_and_branches_elsewhere_are_not_told() {
 #[test]
 fn items_a_record_owns_by_other_names_are_not_told() {
     let lab = Lab::new();
-    let record = with(v5(&lab, "T-01", "integrated"), &[
-        ("/branch", json!("speculo/specdev/login-12")),
-        ("/workspace_ref", json!("specdev-worktree/T-01")),
-        ("/integration/candidate_branch", json!("speculo/candidates/12")),
-    ]);
+    let record = with(
+        v5(&lab, "T-01", "integrated"),
+        &[
+            ("/branch", json!("speculo/specdev/login-12")),
+            ("/workspace_ref", json!("specdev-worktree/T-01")),
+            ("/integration/candidate_branch", json!("speculo/candidates/12")),
+        ],
+    );
     lab.state(&[Change::v5(vec![record]).evidence(&["T-01"])]);
     lab.worktree("specdev-worktree/T-01", "speculo/specdev/login-12", &lab.m(1));
     lab.branch("speculo/candidates/12", &lab.m(1));

@@ -10,7 +10,8 @@ const TO: [&str; 2] = ["--to", "0.7.3"];
 #[test]
 fn finished_version_3_records_go_into_history() {
     let lab = Lab::new();
-    let records = vec![v3(&lab, "T-01", "integrated"), v3(&lab, "T-02", "removed"), v3(&lab, "T-03", "planned")];
+    let records =
+        vec![v3(&lab, "T-01", "integrated"), v3(&lab, "T-02", "removed"), v3(&lab, "T-03", "planned")];
     lab.state(&[Change::of(3, records).evidence(&["T-01"])]);
     let run = lab.upgrade_and_back(&TO);
     run.assert_done();
@@ -70,7 +71,9 @@ fn open_version_3_record_cannot_be_continued() {
     let line = text.lines().position(|l| l.contains("action: continue")).unwrap() + 1;
     let run = lab.check(&[&TO[..], &["--decisions", &lab.decided(&text)]].concat());
     assert_eq!(run.code, 2, "{}", run.text);
-    let want = format!("line {line} column 17: {CHANGE} T-01: release 0.7.3 has no records to continue in; use retire");
+    let want = format!(
+        "line {line} column 17: {CHANGE} T-01: release 0.7.3 has no records to continue in; use retire"
+    );
     assert!(run.error().contains(&want), "{}", run.text);
 }
 
@@ -116,7 +119,9 @@ fn records_in_evidence_stay() {
     let evidence = legacy("T-01", &old);
     lab.state(&[
         Change::of(3, vec![old]).file("evidence/T-01.md", &evidence),
-        Change::of(3, vec![]).named(OTHER).file("evidence/T-02.md", legacy("T-02", &v3(&lab, "T-02", "active"))),
+        Change::of(3, vec![])
+            .named(OTHER)
+            .file("evidence/T-02.md", legacy("T-02", &v3(&lab, "T-02", "active"))),
     ]);
     let run = lab.upgrade_and_back(&TO);
     run.assert_done();
