@@ -252,10 +252,6 @@ impl Decisions {
     /// What types cannot say.
     fn check(&self) -> std::result::Result<(), String> {
         let no = |path: &[&str], why: String| Err(self.fault(path, why));
-        let no_key = |path: &[&str], why: String| {
-            let (line, column) = self.origin.places.of_key(path);
-            Err(format!("line {line} column {column}: {why}"))
-        };
         if self.schema_version != 1 {
             let why = format!("schema_version is {}, this tool reads 1", self.schema_version);
             return no(&["schema_version"], why);
@@ -274,7 +270,7 @@ impl Decisions {
         }
         for (name, change) in &self.changes {
             if !is_change_name(name) {
-                return no_key(&["changes", name], format!("{name:?} is no change name"));
+                return no(&["changes", name], format!("{name:?} is no change name"));
             }
             if empty(&change.lead) {
                 return no(&["changes", name, "lead"], format!("the lead of {name} must name somebody"));
@@ -297,7 +293,7 @@ impl Decisions {
                 let at = |key| ["changes", name.as_str(), "tickets", ticket.as_str(), key];
                 if !is_ticket_id(ticket) && ticket != DIRECT_SPEC {
                     let why = format!("{ticket:?} is no ticket id (T-NN or {DIRECT_SPEC})");
-                    return no_key(&["changes", name, "tickets", ticket], why);
+                    return no(&["changes", name, "tickets", ticket], why);
                 }
                 if t.confirmed_by.trim().is_empty() {
                     return no(&at("confirmed_by"), format!("{ticket}: confirmed_by must name somebody"));

@@ -33,6 +33,8 @@ pub struct Facts {
     pub dirty: BTreeMap<PathBuf, Vec<String>>,
     /// Paths of records, below the project root, at which something lies.
     pub folders: BTreeSet<String>,
+    /// The folder of worktrees, resolved: it may be a link.
+    worktrees: PathBuf,
     /// What records, contexts and decisions call a path, and where it leads.
     resolved: BTreeMap<String, PathBuf>,
     /// Worktrees whose path and branch both agree with a record on disk, by position.
@@ -178,12 +180,14 @@ impl Facts {
         let resolved = named.into_iter().map(|p| (p.clone(), git::resolve(&root.join(p)))).collect();
         let paths = asked.sides.iter().filter_map(|s| s.path.clone());
         let folders = paths.filter(|p| root.join(p).exists()).collect();
+        let worktrees = git::resolve(&root.join(WORKTREES));
         let mut facts = Facts {
             root,
             survey,
             commits,
             dirty: BTreeMap::new(),
             folders,
+            worktrees,
             resolved,
             owned: BTreeSet::new(),
             owned_branches: asked.sides.iter().filter_map(|s| s.branch.clone()).collect(),
@@ -245,9 +249,17 @@ impl Facts {
 
     /// The worktree's path below the project root; `None` when it lies elsewhere.
     pub fn below_root(&self, worktree: &Worktree) -> Option<String> {
-        let below = worktree.resolved.strip_prefix(&self.root).ok()?;
-        let parts: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
-        (!parts.is_empty()).then(|| parts.join("/"))
+        let joined = |below: &Path| {
+            let parts: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+            (!parts.is_empty()).then(|| parts.join("/"))
+        };
+        match worktree.resolved.strip_prefix(&self.root) {
+            Ok(below) => joined(below),
+            Err(_) => {
+                let below = worktree.resolved.strip_prefix(&self.worktrees).ok()?;
+                joined(below).map(|below| format!("{WORKTREES}/{below}"))
+            }
+        }
     }
 
     /// How messages call a worktree.

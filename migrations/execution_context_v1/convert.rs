@@ -25,9 +25,9 @@ enum Goal {
 pub(super) fn run(d: &mut RecordsDraft<'_>) {
     let standings = judge::standings(d);
     let has_open = judge::raise_open(d, &standings);
-    if has_open | raise_second_record(d, &standings) {
-        // What is wrong with the decisions there are is told at once.
-        decide::pinned(d, &standings);
+    let has_second = raise_second_record(d, &standings);
+    // What is wrong with the decisions there are is told at once; what a stale one says means nothing.
+    if !decide::pinned(d, &standings) | has_open | has_second {
         return;
     }
     let status =
@@ -38,7 +38,7 @@ pub(super) fn run(d: &mut RecordsDraft<'_>) {
     let counted: Vec<usize> =
         (0..standings.len()).filter(|n| counts(d, &standings[*n], *n, is_live)).collect();
     let Ok(workspace) = workspace(d, &counted, &standings) else { return };
-    if !decide::hold(d, &standings, workspace.as_ref()) {
+    if !decide::allowed(d, &standings, workspace.as_ref()) {
         return;
     }
     keep(d, &standings);
@@ -116,21 +116,16 @@ fn workspace(
     counted: &[usize],
     standings: &[Standing],
 ) -> Result<Option<Workspace>, ()> {
-    let named = d.cx.decision().and_then(|c| c.workspace.clone()).filter(|_| d.cx.release.has_contexts());
-    if let Some(named) = named {
-        // It is checked also where nothing comes of it: a wrong answer is better told.
+    if counted.is_empty() {
+        return Ok(None);
+    }
+    if let Some(named) = d.cx.decision().and_then(|c| c.workspace.clone()) {
         let workspace = context::decided(d, &named).ok_or(())?;
-        if counted.is_empty() {
-            return Ok(None);
-        }
         if let Some((plan, status)) = context::lead_conflict(d) {
             context::raise_lead_conflict(d, plan, status);
             return Err(());
         }
         return Ok(Some(workspace));
-    }
-    if counted.is_empty() {
-        return Ok(None);
     }
     let records: Vec<&Record> = counted.iter().map(|n| &d.records.list[*n]).collect();
     let reason = match workspace_of(d, &records) {

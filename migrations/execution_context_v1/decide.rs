@@ -57,9 +57,13 @@ pub(super) fn settled(d: &mut RecordsDraft<'_>) {
     }
 }
 
-/// Check every decision against the facts of today; whether all of them hold.
-pub(super) fn hold(d: &mut RecordsDraft<'_>, standings: &[Standing], workspace: Option<&Workspace>) -> bool {
-    let mut ok = pinned(d, standings);
+/// Whether nothing that lives stands against any decision.
+pub(super) fn allowed(
+    d: &mut RecordsDraft<'_>,
+    standings: &[Standing],
+    workspace: Option<&Workspace>,
+) -> bool {
+    let mut ok = true;
     for (n, decision) in decided(d, standings) {
         ok &= clean(d, n, workspace);
         if decision.action == Action::Continue {

@@ -28,6 +28,9 @@ pub fn run(args: &Look) -> Result<Outcome> {
     let wanted = [
         Code::ActiveWorktree,
         Code::UnrecordedWorktree,
+        Code::DirtySource,
+        Code::UnmergedSource,
+        Code::StaleDecision,
         Code::ConflictingLead,
         Code::InconsistentArchiveState,
     ];
@@ -41,7 +44,8 @@ pub fn run(args: &Look) -> Result<Outcome> {
         })
         .collect();
     let proposals = proposals(session.request(true), &changes);
-    let mut out = String::from(HEAD);
+    let to = if session.names_release { format!(" --to {}", session.release.name) } else { String::new() };
+    let mut out = HEAD.replace("{to}", &to);
     unmapped(&mut out, &plan.findings);
     if proposals.is_empty() {
         out += "changes: {}\n";
@@ -58,13 +62,15 @@ pub fn run(args: &Look) -> Result<Outcome> {
 
 const HEAD: &str = "\
 # Decisions for specdev-migrate. Fill in what is left open, delete what you do not want, then:
-#   specdev-migrate --decisions FILE --dry-run
+#   specdev-migrate --decisions FILE --dry-run{to}
 # action:       continue (carry on in the new form) or retire (history only)
 # writers:      stopped or handed-over
 # confirmed_by: an owner of the record; anybody else adds `on_behalf_of: <owner>`
 # Uncommitted files in a ticket's worktree that is not the workspace block whatever is decided.
 schema_version: 1
 ";
+
+const E2E: &str = "        # e2e: {required: true, status: pending, reason: null, evidence: null}   # its record says nothing\n";
 
 /// Fields without a place in the new version, as lines to uncomment.
 fn unmapped(out: &mut String, findings: &[Finding]) {
@@ -138,6 +144,9 @@ fn change(out: &mut String, session: &Session, proposal: &Proposal, about: &[&Fi
         let _ = writeln!(out, "        reference: {}", reference.map_or(String::new(), quoted));
         let _ = writeln!(out, "        record_sha256: {}", quoted(&ticket.record_sha256));
         let _ = writeln!(out, "        seen: {}", quoted(&ticket.seen));
+        if ticket.needs_e2e {
+            out.push_str(E2E);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ struct Spot {
     key: Place,
     value: Place,
     is_empty: bool,
+    is_scalar: bool,
 }
 
 type Place = (usize, usize);
@@ -46,17 +47,11 @@ impl Places {
         for n in (0..=path.len()).rev() {
             let pointer = Pointer::new(path[..n].iter().copied()).to_string();
             if let Some(spot) = self.spots.get(&pointer) {
-                // An empty value has no place of its own.
-                return if spot.is_empty || n < path.len() { spot.key } else { spot.value };
+                // An empty value has no place of its own, and a whole mapping is known by its name.
+                return if spot.is_scalar && !spot.is_empty { spot.value } else { spot.key };
             }
         }
         (1, 1)
-    }
-
-    /// The place of a key.
-    pub(super) fn of_key(&self, path: &[&str]) -> Place {
-        let pointer = Pointer::new(path.iter().copied()).to_string();
-        self.spots.get(&pointer).map_or_else(|| self.of(path), |spot| spot.key)
     }
 
     /// Whether a key is there, but nothing behind it.
@@ -166,6 +161,7 @@ impl<'t> Walk<'t> {
             return Err(Misplaced { at: value, why: format!("nested deeper than {MAX_DEPTH} levels") });
         }
         let mut is_empty = false;
+        let is_scalar = matches!(event, Event::Scalar(..));
         match event {
             Event::Scalar(content, ScalarStyle::Plain, 0, None) => {
                 is_empty = matches!(&*content, "" | "~" | "null" | "Null" | "NULL");
@@ -175,7 +171,7 @@ impl<'t> Walk<'t> {
             Event::SequenceStart(..) => self.sequence(at, depth)?,
             _ => {}
         }
-        self.places.spots.insert(at.to_string(), Spot { key, value, is_empty });
+        self.places.spots.insert(at.to_string(), Spot { key, value, is_empty, is_scalar });
         Ok(())
     }
 

@@ -431,3 +431,18 @@ fn items_a_record_owns_by_other_names_are_not_told() {
     // Neither are they later, when the record stands in history.
     assert_eq!(lab.check(&[]).notes(), "already-current");
 }
+
+#[test]
+fn strays_below_a_linked_worktree_folder_are_seen() {
+    let lab = finished();
+    let real = lab.beside("real");
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, lab.root.join("specdev-worktree")).unwrap();
+    lab.git(&["worktree", "add", "-q", "--detach", &path_of("T-09"), "main"]);
+    let run = lab.check(&[]);
+    run.assert_blocked("unrecorded-worktree");
+    assert!(
+        run.message("unrecorded-worktree")
+            .starts_with(&format!("registered worktree {} names", path_of("T-09")))
+    );
+}

@@ -3,9 +3,6 @@
 //! Every run is watched: git's refs and worktrees stay as they are, a run that writes nothing leaves
 //! every file as it was, and what was written is done when it is run again.
 
-#![expect(clippy::disallowed_methods, reason = "tests make repositories, files and hooks of their own")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -438,6 +435,10 @@ impl Change {
         self
     }
 
+    pub(super) fn forget(&mut self, path: &str) {
+        self.files.remove(path);
+    }
+
     /// Plain Evidence files for tickets.
     pub(super) fn evidence(self, tickets: &[&str]) -> Change {
         tickets
@@ -645,6 +646,7 @@ pub(super) fn git_command(folder: &Path) -> Command {
     command.current_dir(folder).env_clear().env("PATH", path()).env("HOME", "/nonexistent");
     for (key, value) in [
         ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_AUTHOR_NAME", "dev"),
         ("GIT_AUTHOR_EMAIL", "dev@example.invalid"),

@@ -1,6 +1,9 @@
 //! Worktree records, execution contexts and decisions (contract.md §3, §6, §8), on real repositories
 //! through the real binary.
 
+#![expect(clippy::disallowed_methods, reason = "tests make repositories, files and hooks of their own")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod accounts;
 mod conditions;
 mod continued;
