@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effects::{Access, Effect, Effects, Metadata};
 use super::file::{Content, Seen, hex, look_at, sha256};
-use super::lock;
+use super::{lock, remedy};
 use crate::error::{Error, Kind, Result};
 
 /// How far a run is.
@@ -301,6 +301,7 @@ fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn write_failed(path: &Path, error: &io::Error) -> Error {
     Error::new(Kind::Failed, format!("cannot write the journal {}: {error}", path.display()))
+        .hint(remedy(error, path.parent().unwrap_or(path)))
 }
 
 const DRAFT: &str = "journal-draft";

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::Target;
 use super::journal;
+use super::{Target, remedy};
 use crate::error::{Error, Kind, Result};
 
 /// The right to write; held until it is dropped, or its process ends.
@@ -50,6 +50,7 @@ pub fn lock(target: &Target) -> Result<Lock> {
     let path = dir.join("lock");
     let failed = |error: &io::Error| {
         Error::new(Kind::Failed, format!("cannot lock {}: {error}; nothing was changed", path.display()))
+            .hint(remedy(error, dir.parent().unwrap_or(dir)))
     };
     for _ in 0..ATTEMPTS {
         if target.dir_is_ours {

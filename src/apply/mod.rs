@@ -25,7 +25,8 @@ mod recover;
 mod transaction;
 mod undo;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -120,6 +121,20 @@ impl Stop {
             SIGINT => Some(Kind::Interrupted),
             _ => Some(Kind::Terminated),
         }
+    }
+}
+
+/// What to do about a failure of the disk, given the folder that it was about.
+fn remedy(error: &io::Error, folder: &Path) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let folder = quoted(&folder.to_string_lossy());
+            format!("ls -ld {folder}   # it must be writable; then run the same command again")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "df -h .   # free some space, then run the same command again".to_owned()
+        }
+        _ => "run the same command again".to_owned(),
     }
 }
 

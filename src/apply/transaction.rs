@@ -14,7 +14,7 @@ use super::journal::{self, After, Before, Found, Journal, Phase, Root, Slot};
 use super::lock::{Lock, RECOVER};
 use super::moves::{exchange, parent, rename, sync};
 use super::undo::{Edited, Reach, Undo};
-use super::{FileChange, Stop, Target, Unchanged, quoted};
+use super::{FileChange, Stop, Target, Unchanged, quoted, remedy};
 use crate::error::{Error, Kind, Result};
 
 /// A run that is done.
@@ -258,6 +258,7 @@ impl Transaction<'_> {
     fn sync(&self) -> Result<()> {
         sync(self.fx, &self.target.root, &self.journal.slots).map_err(|error| {
             Error::new(Kind::Failed, format!("cannot bring the new files to the disk: {error}"))
+                .hint(remedy(&error, &self.target.root))
         })
     }
 
@@ -389,17 +390,8 @@ fn changed(differences: &[String]) -> Error {
 }
 
 fn failed(verb: &str, path: &str, error: &io::Error) -> Error {
-    let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            let folder = if parent(path).is_empty() { "." } else { parent(path) };
-            format!("ls -ld {}   # it must be writable; then run the same command again", quoted(folder))
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "df -h .   # free some space, then run the same command again".to_owned()
-        }
-        _ => "run the same command again".to_owned(),
-    };
-    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}")).hint(hint)
+    let folder = if parent(path).is_empty() { "." } else { parent(path) };
+    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}")).hint(remedy(error, Path::new(folder)))
 }
 
 fn nothing_changed(mut error: Error) -> Error {

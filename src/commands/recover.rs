@@ -24,6 +24,7 @@ pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
     around.stop.hold();
     let lock = apply::lock(&target)?;
     let done = apply::recover(&target, &lock, &Disk)?;
+    drop(lock);
     let files = count(done.files, "file", "files");
     let (word, text) = match done.outcome {
         apply::Outcome::Nothing => ("nothing", "there is no interrupted run".to_string()),

@@ -38,7 +38,8 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
             })
             .collect();
         let applied = apply::apply(&target, &lock, &changes, &[], &around.stop, &Disk)?;
-        code = applied.stopped.map_or(code, Kind::exit);
+        drop(lock);
+        code = around.stop.requested().map_or(code, Kind::exit);
         edited = applied.edited;
     }
     let stdout = match args.report.format {

@@ -71,7 +71,8 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
             } else {
                 let applied = write(&session, &verified, around)?;
                 edited = applied.edited;
-                code = applied.stopped.map_or(code, Kind::exit);
+                // Also when the request came after the last file: whoever sent it waits for its code.
+                code = around.stop.requested().map_or(code, Kind::exit);
             }
         }
     }
