@@ -1,9 +1,4 @@
 //! One test binary: the tool as its users meet it, and the modules against the libraries' own reading.
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, lays out its files, runs the binary and says what it skips"
-)]
 
 mod account;
 mod architecture;

@@ -35,7 +35,6 @@ fn gives_way(lab: &Lab, n: usize, meddle: &dyn Fn(&Project), changed: &[&str]) {
 }
 
 /// One change of each kind, to the last file of the run and to others.
-#[expect(clippy::type_complexity, reason = "a list, written out once")]
 fn changes() -> Vec<(Box<dyn Fn(&Project)>, Vec<&'static str>)> {
     let plan = format!("changes/{ALPHA}/goal-plan.md");
     let status = "status.json";
