@@ -64,7 +64,7 @@ impl Place {
 }
 
 /// A word for the shell, in quotes only where it needs them.
-fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
         return text.to_string();

@@ -8,7 +8,7 @@ use super::recover::edited_text;
 use super::session::{Session, exit_of, target};
 use super::{Outcome, Surroundings};
 use crate::apply::{self, Applied, Disk, FileChange, Unchanged};
-use crate::cli::{Format, Upgrade};
+use crate::cli::{Format, Upgrade, word};
 use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
@@ -77,8 +77,14 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         }
     }
     let place = args.place.words();
+    let is_here = Path::new(".").canonicalize().is_ok_and(|here| here == layout.project_root);
     for line in report.findings.iter_mut().flat_map(|finding| &mut finding.next) {
         *line = aimed(line, &place);
+        if !is_here && line.starts_with("git ") {
+            // What these lines name is relative to the project root.
+            let git = format!("git -C {} ", word(&layout.project_root.to_string_lossy()));
+            *line = line.replacen("git ", &git, 1).replace("&& git ", &format!("&& {git}"));
+        }
     }
     let document = Report {
         mode,

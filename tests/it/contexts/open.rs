@@ -461,8 +461,13 @@ fn next_commands_run_while_blocked_also_with_odd_names() {
     run_next(&lab, &run, 4);
 }
 
-/// Run every command that the blockers name; those of the tool itself must end with one of these codes.
+/// Run every command that the findings name, at the project root.
 pub(super) fn run_next(lab: &Lab, run: &Run, at_least: usize) {
+    run_next_in(&lab.root, run, at_least);
+}
+
+/// Run every command that the findings name, in a folder.
+pub(super) fn run_next_in(folder: &std::path::Path, run: &Run, at_least: usize) {
     let mut done = 0;
     for finding in run.json["findings"].as_array().unwrap() {
         for line in finding["next"].as_array().unwrap().iter().filter_map(Value::as_str) {
@@ -472,11 +477,7 @@ pub(super) fn run_next(lab: &Lab, run: &Run, at_least: usize) {
             }
             done += 1;
             let mut shell = std::process::Command::new("sh");
-            shell
-                .current_dir(&lab.root)
-                .env_clear()
-                .env("PATH", path_with_tool())
-                .env("HOME", "/nonexistent");
+            shell.current_dir(folder).env_clear().env("PATH", path_with_tool()).env("HOME", "/nonexistent");
             shell.env("GIT_PAGER", "cat").args(["-c", line]);
             let out = super::lab::run(&mut shell);
             // The printed decisions file is not filled in: the run with it says so.

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::lab::*;
+use super::open::run_next_in;
 
 /// One finished record with a worktree, one open one with a worktree and a dirty file, one stray.
 fn fill(lab: &Lab) {
@@ -56,17 +57,43 @@ fn worktrees_of_a_project_in_a_subfolder_lie_below_the_project_not_the_repositor
     lab.check(&[]).assert_blocked("worktree-drift");
 }
 
+/// The report without the lines to type, which depend on where one is.
+fn bare(run: &Run) -> Value {
+    let mut json = run.json.clone();
+    for finding in json["findings"].as_array_mut().unwrap() {
+        finding["next"] = Value::Null;
+    }
+    json
+}
+
+/// The same report from elsewhere, and lines to type that work there.
+#[track_caller]
+fn assert_same(here: &Run, there: &Run, folder: &Path) {
+    assert_eq!(bare(here), bare(there), "{}", folder.display());
+    run_next_in(folder, there, 4);
+}
+
 #[test]
 fn project_named_from_elsewhere() {
     let lab = Lab::new();
     fill(&lab);
     let here = lab.check(&[]);
-    for place in [lab.root.clone(), lab.root.join("speculo/.speculo"), lab.root.join(spec("changes"))] {
-        let out =
-            run(lab.tool(Path::new("/")).args(["--dry-run", "--format", "json", place.to_str().unwrap()]));
-        assert_eq!(out.stdout, here.stdout, "{}", place.display());
-    }
     assert_seen(&here);
+    let away = lab.beside("away from it");
+    fs::create_dir(&away).unwrap();
+    for place in [lab.root.clone(), lab.root.join("speculo/.speculo"), lab.root.join(spec("changes"))] {
+        let out = run(lab.tool(&away).args(["--dry-run", "--format", "json", place.to_str().unwrap()]));
+        assert_same(&here, &out, &away);
+    }
+}
+
+#[test]
+fn project_seen_from_a_folder_inside() {
+    let lab = Lab::new();
+    fill(&lab);
+    let inside = lab.root.join(spec("changes"));
+    let out = run(lab.tool(&inside).args(["--dry-run", "--format", "json"]));
+    assert_same(&lab.check(&[]), &out, &inside);
 }
 
 #[test]
@@ -79,9 +106,10 @@ fn project_reached_through_a_link() {
     let mut command = lab.tool(&link);
     let out = run(command.env("PWD", &link).args(["--dry-run", "--format", "json"]));
     assert_eq!(out.stdout, here.stdout);
-    let out = run(lab.tool(Path::new("/")).args(["--dry-run", "--format", "json", link.to_str().unwrap()]));
-    assert_eq!(out.stdout, here.stdout);
-    assert_seen(&here);
+    let away = lab.beside("away");
+    fs::create_dir(&away).unwrap();
+    let out = run(lab.tool(&away).args(["--dry-run", "--format", "json", link.to_str().unwrap()]));
+    assert_same(&here, &out, &away);
 }
 
 #[test]
