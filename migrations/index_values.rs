@@ -22,27 +22,25 @@ pub(super) fn raise_faults(d: &mut JsonDraft<'_>, index: &Index) {
 /// Remove repeated entries of one change; with `merged`, their values go into the first.
 pub(super) fn drop_repeats(d: &mut JsonDraft<'_>, index: &Index, merged: bool) {
     let active = Pointer::new(["active"]);
-    // Where each entry stands once the repeats are gone.
-    let mut firsts: Vec<usize> = index.entries.iter().map(|e| e.at[0]).collect();
-    firsts.sort_unstable();
-    if firsts.len() == d.get("/active").and_then(Value::as_array).map_or(0, Vec::len) {
+    let mut repeats: Vec<usize> = index.entries.iter().flat_map(|e| e.at[1..].iter().copied()).collect();
+    repeats.sort_unstable();
+    if repeats.is_empty() {
         return;
     }
-    for entry in &index.entries {
-        let new = active.join(firsts.partition_point(|f| *f < entry.at[0]));
-        for (n, i) in entry.at.iter().enumerate() {
-            let old = active.join(i);
-            if n > 0 {
-                d.book(old.clone(), Fate::Retired { rule: "a repeated entry of the change" });
-                d.ops.push(Op::Remove { at: old });
-            } else if old != new {
-                let to = d.here(new.clone());
-                d.book(old, Fate::Moved(to));
-            }
+    // Where an entry stands once the repeats are gone; also one that names no change, for the schema to find.
+    let place = |i: usize| active.join(i - repeats.partition_point(|r| *r < i));
+    for i in 0..d.get("/active").and_then(Value::as_array).map_or(0, Vec::len) {
+        let (old, new) = (active.join(i), place(i));
+        if repeats.binary_search(&i).is_ok() {
+            d.book(old.clone(), Fate::Retired { rule: "a repeated entry of the change" });
+            d.ops.push(Op::Remove { at: old });
+        } else if old != new {
+            let to = d.here(new);
+            d.book(old, Fate::Moved(to));
         }
-        if merged && entry.at.len() > 1 {
-            merge(d, entry, &new);
-        }
+    }
+    for entry in index.entries.iter().filter(|e| merged && e.at.len() > 1) {
+        merge(d, entry, &place(entry.at[0]));
     }
 }
 
