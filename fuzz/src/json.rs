@@ -127,7 +127,8 @@ fn untouched(old: (&Document, &Node, &Pointer), new: (&Document, &Node), ops: &[
                     Op::Rename { at, key } if *at == here => Some(key),
                     _ => None,
                 });
-                let same = to.member(key.unwrap_or(&member.key)).expect("a member nobody removed");
+                let same =
+                    to.member(key.map_or(&*member.key, |k| k.as_str())).expect("a member nobody removed");
                 if key.is_none() {
                     let spelled = |d: &Document, r: &std::ops::Range<usize>| d.bytes()[r.clone()].to_vec();
                     assert_eq!(spelled(before, &member.key_range), spelled(after, &same.key_range));

@@ -168,13 +168,13 @@ fn history(bytes: &[u8], tape: &mut Tape) {
         .collect();
     let mut unit = Unit { host: HOST.into(), ..Unit::default() };
     let before = (!bytes.is_empty() || tape.byte() % 2 == 0).then(|| bytes.to_vec());
-    unit.hosts.extend(before.clone().map(|b| (HOST.to_owned(), b)));
-    unit.files.insert(SOURCE.into(), FileBytes { before: Some(file), after: b"{}\n".into() });
+    unit.hosts.extend(before.clone().map(|b| (HOST.to_owned(), b.into())));
+    unit.files.insert(SOURCE.into(), FileBytes { before: Some(file.into()), after: b"{}\n".to_vec().into() });
     unit.entries.extend(entries.iter().map(|e| (HOST.to_owned(), e.clone())));
     let mut units = [unit];
     let seq = known.last_seq().saturating_add(1);
     write(&mut units, seq, "2.0.6", false).expect("a host with one history takes another run");
-    let after = &units[0].files[HOST].after;
+    let after: &[u8] = &units[0].files[HOST].after;
     if before.is_some() {
         pure_insertion(bytes, after);
     }

@@ -4,19 +4,23 @@
 //! Input: an archive. What stands before the first line `-- PATH --` are words (`release=0.7.3`, `partial`,
 //! `git=N`, `fresh`), each section is a file below `specdev/`, or `decisions.yaml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 use specdev_migrate::decisions::Decisions;
 use specdev_migrate::error::Kind;
 use specdev_migrate::facts::Facts;
-use specdev_migrate::git::{Commits, Head, Survey, Worktree};
+use specdev_migrate::git::{Git, Program};
 use specdev_migrate::history::sha256;
 use specdev_migrate::migrations::{self, NEWEST};
-use specdev_migrate::plan::{Plan, Request, plan, proposals};
+use specdev_migrate::plan::{self, Plan, Request, proposals};
 use specdev_migrate::render::diff::{FileDiff, unified};
 use specdev_migrate::render::{Ended, Mode, Report, human, json};
-use specdev_migrate::state::change::{Change, JsonFile, SourceFile, is_change_name, is_ticket_id};
+use specdev_migrate::state::change::SourceFile;
+use specdev_migrate::state::files::Memory;
 use specdev_migrate::state::layout::Layout;
 use specdev_migrate::state::papers::{Papers, TicketFile};
 use specdev_migrate::state::record::Records;
@@ -28,11 +32,15 @@ pub fn check(data: &[u8]) {
     let (options, files) = archive(data);
     let option = |word: &str| options.iter().find_map(|o| o.strip_prefix(word));
     let release = option("release=").and_then(migrations::release).unwrap_or(NEWEST);
-    let (tree, papers) = tree(&files);
-    let facts = option("git=").and_then(|n| n.parse().ok()).map(facts);
+    let root = match option("git=") {
+        Some(n) => repository(n != "0"),
+        None => Path::new("/nowhere/project"),
+    };
+    let (tree, papers) = tree(root, &files);
     let decided = files.iter().find(|(path, _)| *path == "decisions.yaml");
     let mut decisions =
         decided.and_then(|(_, b)| Decisions::parse("decisions.yaml", b).ok()).unwrap_or_default();
+    let facts = option("git=").and_then(|_| facts(&tree, &decisions));
     if option("fresh").is_some() {
         freshen(&mut decisions, &tree, facts.as_ref());
     }
@@ -47,7 +55,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn planned(request: Request<'_>) {
-    let made = match plan(request) {
+    let made = match plan::plan(request) {
         Ok(made) => made,
         Err(error) => {
             assert_eq!(error.kind, Kind::Usage, "{error}");
@@ -77,6 +85,7 @@ fn planned(request: Request<'_>) {
         patch: &patch,
         guards: &[],
         code: 0,
+        place: "",
     };
     let _ = human::report(&report, false, true);
     let text = json::report(&report);
@@ -123,111 +132,69 @@ fn header(line: &[u8]) -> Option<&str> {
 }
 
 /// What the tool would have read from disk.
-fn tree(files: &[(&str, &[u8])]) -> (Tree, Papers) {
-    let by_path: BTreeMap<&str, &[u8]> = files.iter().copied().collect();
-    let file = |path: &str| {
-        by_path.get(path).map(|b| SourceFile { path: path.into(), bytes: b.to_vec(), mode: 0o644 })
-    };
-    let root = PathBuf::from("/nowhere/project");
-    let layout = Layout { state_root: root.join("speculo/.speculo"), project_root: root, git_top: None };
-    let mut changes = BTreeMap::new();
+fn tree(root: &Path, files: &[(&str, &[u8])]) -> (Tree, Papers) {
+    let state_root = root.join("speculo/.speculo");
+    let specdev = state_root.join("specdev");
+    let layout = Layout { state_root, project_root: root.into(), git_top: None };
+    let mut memory = Memory::new().with(specdev.join("archive/2026-07-01-old/README.md"), "# Old\n");
     let mut papers = Papers::default();
-    for path in by_path.keys() {
-        let name = path.strip_prefix("changes/").and_then(|p| p.strip_suffix("/.status.json"));
-        let Some(name) = name.filter(|n| is_change_name(n)) else { continue };
-        let Some(status) = file(path).map(JsonFile::new) else { continue };
-        let below = |name: &str, rest: &str| file(&format!("changes/{name}/{rest}"));
-        let in_folder = |folder: &str| {
-            let folder = format!("changes/{name}/{folder}/");
-            let stem = move |path: &&str| Some(path.strip_prefix(&folder)?.strip_suffix(".md")?.to_owned());
-            by_path.keys().filter_map(stem).collect::<Vec<_>>()
-        };
-        let evidence = in_folder("evidence").into_iter().filter(|s| is_ticket_id(s) || s == "direct-spec");
-        let evidence = evidence.filter_map(|s| Some((s.clone(), below(name, &format!("evidence/{s}.md"))?)));
-        let sheets: Vec<TicketFile> = in_folder("ticket")
-            .into_iter()
-            .filter(|s| s.starts_with(|c: char| c.is_ascii_digit()))
-            .filter_map(|s| Some(TicketFile::new(below(name, &format!("ticket/{s}.md"))?)))
-            .collect();
-        let tickets = sheets.iter().filter_map(|t| Some((t.text("id")?.into(), t.text("status")?.into())));
-        let change = Change {
-            name: name.into(),
-            status,
-            plan: below(name, "goal-plan.md"),
-            readme: below(name, "README.md"),
-            history: below(name, "HISTORY.md"),
-            evidence: evidence.collect(),
-            tickets: tickets.collect(),
-            parent_plan: false,
-        };
-        papers.tickets.insert(name.into(), sheets);
-        changes.insert(name.to_owned(), change);
+    for (path, bytes) in files {
+        let odd = path.split('/').any(|part| matches!(part, "" | "." | "..")) || *path == "decisions.yaml";
+        if odd || files.iter().any(|(other, _)| other.starts_with(&format!("{path}/"))) {
+            continue;
+        }
+        memory = memory.with(specdev.join(path), *bytes);
+        if let Some((change, rest)) = path.strip_prefix("changes/").and_then(|p| p.split_once('/'))
+            && rest.starts_with("ticket/")
+        {
+            let file = SourceFile { path: (*path).into(), bytes: (*bytes).into(), mode: 0o644 };
+            papers.tickets.entry(change.into()).or_default().push(TicketFile::new(file));
+        }
     }
-    let tree = Tree {
-        layout,
-        config: file("config.json").map(JsonFile::new),
-        index: file("status.json").map(JsonFile::new),
-        history: file("HISTORY.md"),
-        changes,
-        orphans: BTreeMap::new(),
-        archived: ["2026-07-01-old".to_owned()].into(),
-        findings: Vec::new(),
-        installed: None,
-        migration_pending: false,
-    };
+    let tree = Tree::read_from(&layout, &memory).expect("memory can be read");
     (tree, papers)
 }
 
-/// A repository: `main` with three commits, and by the bits of `n` a branch or worktree of a ticket here
-/// and there, merged or not.
-fn facts(n: u8) -> Facts {
-    const COMMITS: [&str; 4] = [
-        "65aa13d2136019fb01336e605ee8286ca6565734",
-        "c745ef21e711c32e8602e03b20b01cf28f313ac8",
-        "5314f2b044a842de3af8821a4465ca1577a06d6b",
-        "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
-    ];
-    let [base, first, second, aside] = COMMITS.map(str::to_owned);
-    let ticket = |n: u8| format!("speculo/2026-08-01-login/T-{n:02}");
-    let mut branches = BTreeMap::from([("main".to_owned(), second.clone())]);
-    let set = |bit: u8| n >> bit & 1 == 1;
-    if set(0) {
-        branches.insert(ticket(1), first.clone());
-    }
-    if set(1) {
-        branches.insert(ticket(2), aside.clone());
-    }
-    let root = Path::new("/nowhere/project");
-    let mut main = Worktree::at(root);
-    (main.main, main.exists, main.branch, main.head) =
-        (true, true, Some("main".into()), Some(second.clone()));
-    let mut survey = Survey {
-        top: root.into(),
-        head: Head::Branch,
-        head_branch: Some("main".into()),
-        shallow: set(6),
-        worktrees: vec![main],
-        branches: branches.clone(),
-        ..Survey::default()
-    };
-    let mut dirty = BTreeMap::new();
-    if set(2) {
-        let place = root.join("specdev-worktree/2026-08-01-login/T-02");
-        let mut worktree = Worktree::at(&place);
-        (worktree.exists, worktree.branch, worktree.head) = (true, Some(ticket(2)), Some(aside.clone()));
-        if set(3) {
-            dirty.insert(worktree.resolved.clone(), vec!["src/a.rs".to_owned()]);
+/// A repository with the commits that the seeds name; with `many`, branches of tickets, merged and not, and
+/// a worktree with a file that nobody committed.
+fn repository(many: bool) -> &'static Path {
+    static ROOTS: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    ROOTS[usize::from(many)].get_or_init(|| {
+        let root = std::env::temp_dir().join(format!("specdev-migrate-fuzz-{}-{many}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).expect("a temporary folder");
+        let git = |line: &str| {
+            let mut command = Command::new("git");
+            command.current_dir(&root).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+            for who in ["AUTHOR", "COMMITTER"] {
+                command.env(format!("GIT_{who}_NAME"), "dev");
+                command.env(format!("GIT_{who}_EMAIL"), "dev@example.invalid");
+                command.env(format!("GIT_{who}_DATE"), "1785000000 +0000");
+            }
+            assert!(command.args(line.split(' ')).status().expect("git is there").success(), "git {line}");
+        };
+        git("init -q -b main");
+        git("commit -q --allow-empty -m start");
+        git("commit -q --allow-empty -m T-01");
+        git("commit -q --allow-empty -m T-02");
+        if many {
+            git("branch speculo/2026-08-01-login/T-01");
+            git("worktree add -q -b speculo/2026-08-01-login/T-02 specdev-worktree/2026-08-01-login/T-02");
+            git("-C specdev-worktree/2026-08-01-login/T-02 commit -q --allow-empty -m aside");
+            git("worktree add -q -b speculo/2026-08-01-login/T-03 specdev-worktree/2026-08-01-login/T-03");
+            fs::write(root.join("specdev-worktree/2026-08-01-login/T-03/new"), "x").expect("a file");
         }
-        if set(4) {
-            (worktree.branch, worktree.detached) = (None, true);
-        }
-        survey.worktrees.push(worktree);
-    }
-    let lines = format!("{aside} {base}\n{second} {first}\n{first} {base}\n{base}\n");
-    let known = [&base, &first, &second].into_iter().map(|id| (id.clone(), id.clone()));
-    let commits = Commits::new(branches, known.collect(), lines.as_bytes(), set(6)).expect("a graph");
-    let folders = BTreeSet::from_iter(set(5).then(|| "specdev-worktree/2026-08-01-login/T-03".to_owned()));
-    Facts { root: root.into(), survey, commits, dirty, folders }
+        // As the tool sees it.
+        root.canonicalize().expect("the folder just made")
+    })
+}
+
+fn facts(tree: &Tree, decisions: &Decisions) -> Option<Facts> {
+    let root = &tree.layout.project_root;
+    let git = Git::open(root, &Program::default()).ok()??;
+    let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
+    let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
+    Facts::collect(&git, root, &plan::records(tree), branch, decisions).ok()
 }
 
 /// Decisions about the records as they are: nobody guesses a digest.
