@@ -6,7 +6,6 @@ use super::UNASSIGNED;
 use crate::decisions::Decisions;
 use crate::doc::contains;
 use crate::doc::markdown::Outline;
-use crate::doc::yaml::Frontmatter;
 use crate::state::change::Change;
 
 /// The lead of a change: the first that is named, in the contract's order; nobody is invented.
@@ -22,16 +21,16 @@ pub fn find(change: &Change, decisions: &Decisions) -> Option<String> {
 
 /// The goal plan's `lead`.
 pub fn in_plan(change: &Change) -> Option<String> {
-    let header = Frontmatter::parse(&change.plan.as_ref()?.bytes).ok()?;
+    let header = change.plan.as_ref()?.bytes.header().ok()?;
     named(header.value().get("lead")?.as_str()?)
 }
 
 /// The README's `Owner:` line in `## Ownership`; list marks, bold and backticks do not count.
 pub fn in_readme(change: &Change) -> Option<String> {
     let bytes = &change.readme.as_ref()?.bytes;
-    let outline = Outline::read(bytes, 0);
+    let outline = bytes.outline();
     let section = outline.section(2, "Ownership").ok()??;
-    lines_outside_fences(bytes, &outline, section.body).find_map(|line| {
+    lines_outside_fences(bytes, outline, section.body).find_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '+', ' ', '\t']);
         let line = line.replace("**", "").replace("__", "").replace('`', "");
         named(line.trim().strip_prefix("Owner:")?)
@@ -48,12 +47,12 @@ pub fn in_status(change: &Change) -> Option<String> {
 /// The table row `Lead / Provider` in the goal plan's body.
 fn in_body(change: &Change) -> Option<String> {
     let bytes = &change.plan.as_ref()?.bytes;
-    let from = Frontmatter::parse(bytes).ok()?.range.end;
+    let from = bytes.header().ok()?.range.end;
     if !contains(&bytes[from..], LABEL.as_bytes()) {
         return None;
     }
-    let outline = Outline::read(bytes, from);
-    lines_outside_fences(bytes, &outline, from..bytes.len()).find_map(|line| {
+    let outline = bytes.outline();
+    lines_outside_fences(bytes, outline, from..bytes.len()).find_map(|line| {
         let mut cells = line.trim().strip_prefix('|')?.split('|').map(str::trim);
         if cells.next()? != LABEL {
             return None;

@@ -3,6 +3,7 @@
 //! Every file is rebuilt from history and checked against the run line; a change is put back as a
 //! whole or left alone as a whole.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -13,7 +14,8 @@ use crate::history::portable_sha256;
 use crate::history::rebuild::rebuild;
 use crate::history::run::Run;
 use crate::history::section::History;
-use crate::state::change::SourceFile;
+use crate::state::change::{Change, SourceFile};
+use crate::state::layout::Layout;
 use crate::state::tree::Tree;
 
 /// What restoring a run means.
@@ -59,32 +61,28 @@ struct Host<'a> {
     history: History,
 }
 
-/// All hosts of a state, by path.
+/// All hosts of a state, or of one of its changes, by path.
 struct Hosts<'a> {
-    tree: &'a Tree,
+    layout: &'a Layout,
+    files: Files<'a>,
     by_path: BTreeMap<&'a str, Host<'a>>,
+}
+
+/// Where files are looked for.
+enum Files<'a> {
+    State(&'a Tree),
+    Change(&'a Change),
 }
 
 /// What undoing the newest run, or the named one, would do; `None` when no run is left to undo.
 pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
-    let hosts = Hosts::read(tree)?;
+    let hosts = Hosts::of_state(tree)?;
     let Some((id, seq)) = hosts.choose(run)? else { return Ok(None) };
-    let mut out = Restore { run: id.clone(), seq, files: Vec::new(), left: Vec::new() };
     hosts.refuse_if_newer(&id, seq)?;
-    let mut needs_index = false;
-    let mut state_is_left = hosts.by_path.get("HISTORY.md").is_none_or(|h| h.run(&id, seq).is_none());
-    for host in hosts.units(&id, seq) {
-        let change = change_of(&host);
-        let line = hosts.by_path.get(host.as_str()).and_then(|h| h.run(&id, seq));
-        match hosts.unit(&host, line, &id, seq) {
-            Ok(files) => out.files.extend(files),
-            Err((file, reason)) => {
-                state_is_left |= change.is_none();
-                out.left.push(Left { change, file, reason });
-            }
-        }
-        needs_index |= line.is_some_and(|r| r.index);
-    }
+    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
+    let needs_index = hosts.put_back(&mut out);
+    let state_has_line = hosts.by_path.get("HISTORY.md").is_some_and(|h| h.run(&out.run, seq).is_some());
+    let state_is_left = !state_has_line || out.left.iter().any(|l| l.change.is_none());
     if needs_index && state_is_left {
         // Values that moved out of the index would be lost with the changes.
         out.files.clear();
@@ -98,6 +96,16 @@ pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
     Ok(Some(out))
 }
 
+/// What undoing the newest run that wrote one change would do to its files, whatever stands in the rest
+/// of the state; `None` when no run is left to undo.
+pub fn restore_change(layout: &Layout, change: &Change) -> Result<Option<Restore>> {
+    let hosts = Hosts::read(layout, Files::Change(change), change.files())?;
+    let Some((id, seq)) = hosts.choose(None)? else { return Ok(None) };
+    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
+    hosts.put_back(&mut out);
+    Ok(Some(out))
+}
+
 impl Host<'_> {
     fn run(&self, id: &str, seq: u64) -> Option<&Run> {
         self.history.runs.iter().map(|r| &r.value).find(|r| r.run == id && r.seq == seq)
@@ -105,18 +113,25 @@ impl Host<'_> {
 }
 
 impl<'a> Hosts<'a> {
-    fn read(tree: &'a Tree) -> Result<Hosts<'a>> {
+    fn of_state(tree: &'a Tree) -> Result<Hosts<'a>> {
+        Hosts::read(&tree.layout, Files::State(tree), tree.files().chain(tree.orphans.values()))
+    }
+
+    fn read(
+        layout: &'a Layout,
+        files: Files<'a>,
+        hosts: impl Iterator<Item = &'a SourceFile>,
+    ) -> Result<Hosts<'a>> {
         let mut by_path = BTreeMap::new();
-        let files = tree.files().chain(tree.orphans.values());
-        for file in files.filter(|f| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/")) {
+        for file in hosts.filter(|f| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/")) {
             let history = History::read(&file.bytes).map_err(|fault| {
-                Error::new(Kind::Blocked, format!("{}: {}", tree.layout.shown(&file.path), fault.message))
+                Error::new(Kind::Blocked, format!("{}: {}", layout.shown(&file.path), fault.message))
             })?;
             if !history.runs.is_empty() {
                 by_path.insert(file.path.as_str(), Host { file, history });
             }
         }
-        Ok(Hosts { tree, by_path })
+        Ok(Hosts { layout, files, by_path })
     }
 
     fn runs(&self) -> impl Iterator<Item = (&str, &Run)> {
@@ -162,13 +177,28 @@ impl<'a> Hosts<'a> {
                     "run {} (number {}) is newer and wrote {} again; nothing was restored",
                     newer.run,
                     newer.seq,
-                    self.tree.layout.shown(&file.path)
+                    self.layout.shown(&file.path)
                 );
                 return Err(Error::new(Kind::Blocked, text)
                     .hint(format!("specdev-migrate restore --run {}", newer.run)));
             }
         }
         Ok(())
+    }
+
+    /// Put back, or leave, the files of every unit the run wrote. Whether any needs the index as it was.
+    fn put_back(&self, out: &mut Restore) -> bool {
+        let (id, seq) = (out.run.as_str(), out.seq);
+        let mut needs_index = false;
+        for host in self.units(id, seq) {
+            let line = self.by_path.get(host.as_str()).and_then(|h| h.run(id, seq));
+            match self.unit(&host, line, id, seq) {
+                Ok(files) => out.files.extend(files),
+                Err((file, reason)) => out.left.push(Left { change: change_of(&host), file, reason }),
+            }
+            needs_index |= line.is_some_and(|r| r.index);
+        }
+        needs_index
     }
 
     /// The hosts that answer for the run's files: `HISTORY.md` of the state and of every change that a
@@ -214,7 +244,8 @@ impl<'a> Hosts<'a> {
                 let fail = |reason: &str| (f.path.clone(), reason.to_string());
                 let current = self.file(&f.path).ok_or_else(|| fail("was moved or deleted since the run"))?;
                 let history = self.by_path.get(f.path.as_str()).map(|h| &h.history);
-                let bare = history.map_or_else(|| current.bytes.to_vec(), |h| h.without_runs(&current.bytes));
+                let bare = history
+                    .map_or(Cow::Borrowed(current.bytes.as_slice()), |h| h.without_runs(&current.bytes));
                 if portable_sha256(&bare) != f.after {
                     return Err(fail("was edited since the run"));
                 }
@@ -231,7 +262,10 @@ impl<'a> Hosts<'a> {
     }
 
     fn file(&self, path: &str) -> Option<&'a SourceFile> {
-        self.tree.file(path).or_else(|| self.tree.orphans.values().find(|f| f.path == path))
+        match self.files {
+            Files::State(tree) => tree.file(path).or_else(|| tree.orphans.values().find(|f| f.path == path)),
+            Files::Change(change) => change.files().find(|f| f.path == path),
+        }
     }
 
     /// The entries of the run whose source is a file: those in the unit's host and in the file itself.

@@ -124,7 +124,7 @@ impl Cx<'_> {
 /// What the run makes of a listed change, as far as the index must know.
 #[derive(Debug, Clone, Default)]
 pub struct Settled {
-    /// The change-status as it will be; `None` when the change stays as it is for a fault of its own.
+    /// Of the change-status as it will be, the members in `taken`; `None` when the change stays as it is for a fault of its own.
     pub status: Option<Value>,
     /// Which index values went into it (members of `state::index::VALUES`).
     pub taken: BTreeSet<&'static str>,

@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::account::Fate;
 use crate::decisions::Decisions;
 use crate::doc::json::Document;
-use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Scope};
 use crate::history::section::History;
@@ -206,7 +205,7 @@ fn value_at(tree: &Tree, path: &str, pointer: &str) -> Option<Value> {
     let whole = if path.ends_with(".json") {
         Document::parse(bytes).ok()?.value().clone()
     } else if path.ends_with("goal-plan.md") {
-        Frontmatter::parse(bytes).ok()?.value().clone()
+        bytes.header().ok()?.value().clone()
     } else {
         let title = if path.ends_with("README.md") { CONTEXT } else { SECTION };
         let (_, fence) = json_fence(bytes, title).ok()??;

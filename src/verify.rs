@@ -5,19 +5,21 @@
 //! has nothing to write. That text edits equal value edits, that the account closes and that results
 //! satisfy their schemas is checked where they are made, by the editors and by `plan`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::account::{Fate, Location};
+use crate::doc::content::Content;
 use crate::doc::json::Document;
-use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Result};
-use crate::plan::{Plan, PlannedFile, Request, plan};
-use crate::restore::restore;
+use crate::plan::{Again, ChangeAgain, Plan, PlannedFile, Request, first_fault};
+use crate::restore::{Restore, restore, restore_change};
+use crate::state::change::{Change, JsonFile};
 use crate::state::record::{CONTEXT, SECTION, json_fence};
-use crate::state::tree::Tree;
+use crate::state::tree::{Tree, in_change};
 
 /// A plan whose promises hold.
 #[derive(Debug, Clone)]
@@ -38,92 +40,149 @@ impl VerifiedPlan {
 }
 
 /// Check a plan made for `request`. A promise that does not hold is an internal error.
+///
+/// Change by change, so that what is read out of the new files need not be kept for all of them.
 pub fn verify(request: Request<'_>, made: Plan) -> Result<VerifiedPlan> {
     if made.files.is_empty() {
         return Ok(VerifiedPlan { plan: made });
     }
-    let result = request.tree.with(made.files.iter().map(|f| (f.path.as_str(), f.after.as_slice())));
-    let (history, (account, again)) = rayon::join(
-        || history(&result, &made),
-        || rayon::join(|| account(&result, &made), || again(request, &result)),
-    );
-    history?;
-    account?;
-    again?;
+    let (state, parts) = Part::of(&made);
+    let tree = request.tree.with_state(state.contents());
+    let proof =
+        Proof { old: request.tree, new: &tree, again: Again::new(Request { tree: &tree, ..request }) };
+    let changes: Vec<&Change> = request.tree.changes.values().collect();
+    let nothing = Part::default();
+    let part_of = |change: &Change| parts.get(change.name.as_str()).unwrap_or(&nothing);
+    let proven = changes.into_par_iter().map(|change| proof.of_change(change, part_of(change))).collect();
+    proof.of_state(&state, first_fault(proven)?)?;
     Ok(VerifiedPlan { plan: made })
 }
 
-/// History rebuilds every file that is about to be replaced.
-fn history(result: &Tree, made: &Plan) -> Result<()> {
-    let restored = restore(result, None).map_err(Error::internal)?;
+/// What a plan does to the files of the state itself, or to those of one change.
+#[derive(Default)]
+struct Part<'a> {
+    files: Vec<&'a PlannedFile>,
+    /// Values booked as moved here from another file.
+    moved: Vec<(&'a Location, &'a Location)>,
+}
+
+impl<'a> Part<'a> {
+    /// The part of the state, and those of the changes by name.
+    fn of(made: &'a Plan) -> (Part<'a>, BTreeMap<&'a str, Part<'a>>) {
+        let mut state = Part::default();
+        let mut changes: BTreeMap<&str, Part<'_>> = BTreeMap::new();
+        let mut part = |path: &'a str, add: &dyn Fn(&mut Part<'a>)| match in_change(path) {
+            Some((name, _)) => add(changes.entry(name).or_default()),
+            None => add(&mut state),
+        };
+        for file in &made.files {
+            part(&file.path, &|p| p.files.push(file));
+        }
+        for (from, fate) in &made.account {
+            if let Fate::Moved(to) = fate
+                && from.file != to.file
+            {
+                part(&to.file, &|p| p.moved.push((from, to)));
+            }
+        }
+        (state, changes)
+    }
+
+    /// The new files.
+    fn contents(&self) -> impl Iterator<Item = (&'a str, &'a Content)> {
+        self.files.iter().map(|f| (f.path.as_str(), &f.after))
+    }
+}
+
+/// The state before and after the run, the latter without its changes.
+struct Proof<'a> {
+    old: &'a Tree,
+    new: &'a Tree,
+    again: Again<'a>,
+}
+
+/// What has been proven for a change, and what the rest must agree with.
+struct Proven {
+    /// Id and number of the run, when it writes the change.
+    run: Option<(String, u64)>,
+    again: ChangeAgain,
+}
+
+impl Proof<'_> {
+    fn of_change(&self, old: &Change, part: &Part<'_>) -> Result<Proven> {
+        if part.files.is_empty() {
+            return Ok(Proven { run: None, again: self.again.change(old)? });
+        }
+        let below = |(path, content)| Some((in_change(path)?.1, content));
+        let new = old.with(part.contents().filter_map(below));
+        let run = history(restore_change(&self.old.layout, &new), part)?;
+        self.account(old, &new, part)?;
+        Ok(Proven { run: Some(run), again: self.again.change(&new)? })
+    }
+
+    /// The files of the state itself, and that all parts are of one run, which is the newest.
+    fn of_state(&self, part: &Part<'_>, changes: Vec<Proven>) -> Result<()> {
+        let mut runs = BTreeSet::new();
+        if !part.files.is_empty() {
+            runs.insert(history(restore(self.new, None), part)?);
+        }
+        let others = changes.iter().filter(|c| c.run.is_none()).map(|c| c.again.last_seq()).max();
+        runs.extend(changes.iter().filter_map(|c| c.run.clone()));
+        let run = runs.pop_first().filter(|_| runs.is_empty());
+        if run.is_none_or(|(_, seq)| others.is_some_and(|other| other >= seq)) {
+            return Err(Error::internal("the result does not hold one newest run"));
+        }
+        self.again.state(changes.into_iter().map(|c| c.again).collect())
+    }
+
+    /// Every value booked as moved to another file stands there.
+    fn account(&self, old: &Change, new: &Change, part: &Part<'_>) -> Result<()> {
+        let mut olds = BTreeMap::new();
+        let mut news = BTreeMap::new();
+        for (from, to) in &part.moved {
+            let was = olds.entry(&from.file).or_insert_with(|| value_in(self.old, old, &from.file));
+            let is = news.entry(&to.file).or_insert_with(|| value_in(self.new, new, &to.file));
+            let was = was.as_deref().and_then(|v| from.pointer.get(v));
+            if was.is_none() || was != is.as_deref().and_then(|v| to.pointer.get(v)) {
+                return Err(Error::internal(format!("{from} was booked as moved to {to}, but is not there")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// History rebuilds every file of a part that is about to be replaced. Id and number of the run.
+fn history(restored: Result<Option<Restore>>, part: &Part<'_>) -> Result<(String, u64)> {
+    let restored = restored.map_err(Error::internal)?;
     let restored = restored.ok_or_else(|| Error::internal("the result holds no run line"))?;
     if let Some(left) = restored.left.first() {
         return Err(Error::internal(format!("history does not give {} back: {}", left.file, left.reason)));
     }
     let old: BTreeMap<&str, Option<&[u8]>> =
         restored.files.iter().map(|f| (f.path.as_str(), f.old.as_deref())).collect();
-    if old.len() != made.files.len() {
+    if old.len() != part.files.len() {
         return Err(Error::internal("history does not list the files of the run"));
     }
-    match made.files.iter().find(|f| old.get(f.path.as_str()) != Some(&f.before.as_deref())) {
+    match part.files.iter().find(|f| old.get(f.path.as_str()) != Some(&f.before.as_deref())) {
         Some(file) => Err(Error::internal(format!("history gives other bytes back for {}", file.path))),
-        None => Ok(()),
+        None => Ok((restored.run, restored.seq)),
     }
 }
 
-/// Every value booked as moved to another file stands there.
-fn account(result: &Tree, made: &Plan) -> Result<()> {
-    let moved: Vec<(&Location, &Location)> = made
-        .account
-        .iter()
-        .filter_map(|(from, fate)| match fate {
-            Fate::Moved(to) if from.file != to.file => Some((from, to)),
-            _ => None,
-        })
-        .collect();
-    let olds: BTreeMap<&str, &[u8]> =
-        made.files.iter().filter_map(|f| Some((f.path.as_str(), f.before.as_deref()?))).collect();
-    let old_files: BTreeSet<&str> = moved.iter().map(|(from, _)| from.file.as_str()).collect();
-    let new_files: BTreeSet<&str> = moved.iter().map(|(_, to)| to.file.as_str()).collect();
-    let old = values(old_files, |path| olds.get(path).copied());
-    let new = values(new_files, |path| result.file(path).map(|f| f.bytes.as_slice()));
-    let at = |all: &BTreeMap<&str, Value>, l: &Location| {
-        all.get(l.file.as_str())?.pointer(&l.pointer.to_string()).cloned()
-    };
-    moved.par_iter().try_for_each(|(from, to)| match (at(&old, from), at(&new, to)) {
-        (Some(was), Some(is)) if was == is => Ok(()),
-        _ => Err(Error::internal(format!("{from} was booked as moved to {to}, but is not there"))),
-    })
-}
-
-fn values<'a, 'b>(
-    paths: BTreeSet<&'a str>,
-    bytes: impl Fn(&str) -> Option<&'b [u8]> + Sync,
-) -> BTreeMap<&'a str, Value> {
-    let paths: Vec<&str> = paths.into_iter().collect();
-    paths.into_par_iter().filter_map(|path| Some((path, value_in(path, bytes(path)?)?))).collect()
-}
-
-/// The value a file holds: its JSON, its header, its context or its record.
-fn value_in(path: &str, bytes: &[u8]) -> Option<Value> {
-    if path.ends_with(".json") {
-        Some(Document::parse(bytes).ok()?.value().clone())
-    } else if path.ends_with("goal-plan.md") {
-        Some(Frontmatter::parse(bytes).ok()?.value().clone())
-    } else {
-        let title = if path.ends_with("README.md") { CONTEXT } else { SECTION };
-        let (_, fence) = json_fence(bytes, title).ok()??;
-        Some(Document::parse(&bytes[fence]).ok()?.value().clone())
+/// The value a file of the state or of one change holds: its JSON, its header, its context or its record.
+fn value_in<'a>(state: &'a Tree, change: &'a Change, path: &str) -> Option<Cow<'a, Value>> {
+    let json = |file: &'a JsonFile| file.doc.as_ref().ok().map(|d| Cow::Borrowed(d.value()));
+    match path {
+        "config.json" => return json(state.config.as_ref()?),
+        "status.json" => return json(state.index.as_ref()?),
+        _ if path == change.status.file.path => return json(&change.status),
+        _ => {}
     }
-}
-
-/// The result needs nothing more.
-fn again(request: Request<'_>, result: &Tree) -> Result<()> {
-    let next = plan(Request { tree: result, ..request })?;
-    match next.files.first() {
-        Some(file) => {
-            Err(Error::internal(format!("planning the result again would write {} once more", file.path)))
-        }
-        None => Ok(()),
+    let content = &change.files().find(|f| f.path == path)?.bytes;
+    if path.ends_with("goal-plan.md") {
+        return Some(Cow::Borrowed(content.header().ok()?.value()));
     }
+    let title = if path.ends_with("README.md") { CONTEXT } else { SECTION };
+    let (_, fence) = json_fence(content, title).ok()??;
+    Some(Cow::Owned(Document::parse(&content[fence]).ok()?.value().clone()))
 }

@@ -3,11 +3,12 @@
 //! Input: a Markdown file, and behind the last NUL byte the choices.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
+use specdev_migrate::doc::content::Content;
 use specdev_migrate::doc::line_end_before;
 use specdev_migrate::doc::markdown::{Outline, Section};
 use specdev_migrate::history::entry::Entry;
 use specdev_migrate::history::rebuild::rebuild;
-use specdev_migrate::history::section::{History, body_start};
+use specdev_migrate::history::section::History;
 use specdev_migrate::history::write::{FileBytes, Unit, write};
 use specdev_migrate::history::{to_crlf, to_lf};
 
@@ -23,7 +24,7 @@ pub fn check(data: &[u8]) {
         });
         return;
     }
-    let from = body_start(bytes);
+    let from = Content::from(bytes).body_start();
     let outline = Outline::read(bytes, from);
     places(bytes, from, &outline);
     same_headings(&bytes[from..], from, &outline);
@@ -156,7 +157,7 @@ fn heading_at(outline: &Outline, at: usize) -> (usize, u8, String) {
 
 /// A run with some entries into any host: everything reads back, and the host as it was.
 fn history(bytes: &[u8], tape: &mut Tape) {
-    let Ok(known) = History::read(bytes) else { return };
+    let Ok(known) = History::read(&bytes.into()) else { return };
     let file = source(bytes, tape);
     let entries: Vec<Entry> = (0..1 + tape.below(3))
         .map(|n| {
@@ -174,7 +175,7 @@ fn history(bytes: &[u8], tape: &mut Tape) {
     let mut units = [unit];
     let seq = known.last_seq().saturating_add(1);
     write(&mut units, seq, "2.0.6", false).expect("a host with one history takes another run");
-    let after: &[u8] = &units[0].files[HOST].after;
+    let after = &units[0].files[HOST].after;
     if before.is_some() {
         pure_insertion(bytes, after);
     }
@@ -193,7 +194,7 @@ fn history(bytes: &[u8], tape: &mut Tape) {
     assert_eq!(rebuild(host, after, &[], (&run.run, seq)), Ok(before));
     // A checkout with CRLF loses nothing.
     if !after.contains(&b'\r') {
-        let crlf = to_crlf(after);
+        let crlf = Content::from(to_crlf(after));
         let read = History::read(&crlf).expect("the same history with CRLF");
         for entry in &entries {
             assert!(holds(&read, &crlf, entry), "with CRLF: {:?}", entry.meta);
@@ -212,7 +213,7 @@ fn source(bytes: &[u8], tape: &mut Tape) -> Vec<u8> {
     let piece = tape.piece(bytes);
     match tape.below(8) {
         0 => to_crlf(&to_lf(piece)),
-        1 => to_lf(piece),
+        1 => to_lf(piece).into_owned(),
         2 => [piece, b"\r\n", piece, b"\n"].concat(),
         3 => [piece, b"\0"].concat(),
         4 => [b"\xEF\xBB\xBF", piece].concat(),

@@ -61,13 +61,5 @@ pub fn line_end_before(bytes: &[u8], offset: usize) -> &'static str {
 
 /// Whether the bytes hold a word.
 pub fn contains(bytes: &[u8], word: &[u8]) -> bool {
-    let Some((first, rest)) = word.split_first() else { return true };
-    let mut at = 0;
-    while let Some(n) = bytes[at..].iter().position(|b| b == first) {
-        at += n + 1;
-        if bytes[at..].starts_with(rest) {
-            return true;
-        }
-    }
-    false
+    memchr::memmem::find(bytes, word).is_some()
 }

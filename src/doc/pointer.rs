@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 /// A path from a document's root to one value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(Vec<String>);
@@ -45,6 +47,16 @@ impl Pointer {
     /// The reference tokens.
     pub fn tokens(&self) -> &[String] {
         &self.0
+    }
+
+    /// What stands there in a value.
+    pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        let is_index = |t: &str| t == "0" || !t.starts_with(['0', '+']);
+        self.0.iter().try_fold(value, |value, token| match value {
+            Value::Object(members) => members.get(token),
+            Value::Array(items) => items.get(token.parse::<usize>().ok().filter(|_| is_index(token))?),
+            _ => None,
+        })
     }
 
     /// Whether `self` is `other` or stands above it.

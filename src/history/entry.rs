@@ -74,7 +74,11 @@ pub struct Entry {
 
 /// The id of the entry for these bytes of a source.
 pub fn id(source: &str, pointer: &str, bytes: &[u8]) -> String {
-    short_sha256([source, pointer, &sha256(bytes)].join("\0").as_bytes())
+    id_of(source, pointer, &sha256(bytes))
+}
+
+fn id_of(source: &str, pointer: &str, sha256: &str) -> String {
+    short_sha256([source, pointer, sha256].join("\0").as_bytes())
 }
 
 impl Entry {
@@ -89,14 +93,15 @@ impl Entry {
     ) -> Entry {
         let bytes = file[range.0..range.1].to_vec();
         let (encoding, eol) = encoding_of(&bytes);
+        let sha256 = sha256(&bytes);
         let meta = Meta {
-            id: id(source, pointer, &bytes),
+            id: id_of(source, pointer, &sha256),
             steps: steps.iter().map(ToString::to_string).collect(),
             source: source.into(),
             pointer: pointer.into(),
             range,
             length: bytes.len(),
-            sha256: sha256(&bytes),
+            sha256,
             encoding,
             eol,
             final_newline: bytes.last() == Some(&b'\n'),
@@ -108,7 +113,7 @@ impl Entry {
     /// The entry as text with LF line ends, its heading first.
     pub fn text(&self) -> String {
         let mut body = match self.meta.encoding {
-            Encoding::Text => String::from_utf8(to_lf(&self.bytes)).unwrap_or_default(),
+            Encoding::Text => String::from_utf8(to_lf(&self.bytes).into_owned()).unwrap_or_default(),
             Encoding::Base64 => wrapped(&STANDARD.encode(&self.bytes)),
         };
         if self.meta.encoding == Encoding::Base64 || !self.meta.final_newline {
@@ -129,11 +134,12 @@ impl Meta {
                 STANDARD.decode(packed).map_err(|_| Damage::Changed)?
             }
             Encoding::Text => {
-                let mut bytes = to_lf(content);
-                if !self.final_newline && bytes.last() == Some(&b'\n') {
-                    bytes.pop();
-                }
-                if self.eol.as_deref() == Some("crlf") { to_crlf(&bytes) } else { bytes }
+                let lf = to_lf(content);
+                let bytes = match lf.strip_suffix(b"\n") {
+                    Some(rest) if !self.final_newline => rest,
+                    _ => &lf,
+                };
+                if self.eol.as_deref() == Some("crlf") { to_crlf(bytes) } else { bytes.to_vec() }
             }
         };
         if bytes.len() == self.length && sha256(&bytes) == self.sha256 {
@@ -152,7 +158,7 @@ impl Meta {
     }
 
     fn differs_in_line_ends(&self, bytes: &[u8]) -> bool {
-        let lf: Vec<u8> = to_lf(bytes).into_iter().map(|b| if b == b'\r' { b'\n' } else { b }).collect();
+        let lf: Vec<u8> = to_lf(bytes).iter().copied().map(|b| if b == b'\r' { b'\n' } else { b }).collect();
         [lf.clone(), to_crlf(&lf)].into_iter().any(|b| sha256(&b) == self.sha256)
     }
 }

@@ -10,6 +10,9 @@ pub mod run;
 pub mod section;
 pub mod write;
 
+use std::borrow::Cow;
+
+use memchr::memchr;
 use sha2::{Digest, Sha256};
 
 /// The title of the section, at level 2.
@@ -23,8 +26,11 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// SHA-256 that does not depend on how git checks a file out: CRLF counts as LF when the file has no
 /// other CR.
 pub fn portable_sha256(bytes: &[u8]) -> String {
+    if memchr(b'\r', bytes).is_none() {
+        return sha256(bytes);
+    }
     let lf = to_lf(bytes);
-    if lf.contains(&b'\r') { sha256(bytes) } else { sha256(&lf) }
+    if memchr(b'\r', &lf).is_some() { sha256(bytes) } else { sha256(&lf) }
 }
 
 /// The first 12 hex digits of a SHA-256.
@@ -35,14 +41,17 @@ pub fn short_sha256(bytes: &[u8]) -> String {
 }
 
 /// Every CRLF as LF; other CRs stay.
-pub fn to_lf(bytes: &[u8]) -> Vec<u8> {
+pub fn to_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'\r', bytes).is_none() {
+        return Cow::Borrowed(bytes);
+    }
     let mut out = Vec::with_capacity(bytes.len());
     for (i, b) in bytes.iter().enumerate() {
         if !(*b == b'\r' && bytes.get(i + 1) == Some(&b'\n')) {
             out.push(*b);
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// Every LF as CRLF.
@@ -58,11 +67,8 @@ pub fn to_crlf(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
-        let _ = write!(out, "{b:02x}");
-        out
-    })
+    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 /// JSON for an HTML comment: one line that cannot end the comment.
@@ -76,7 +82,7 @@ mod tests {
 
     #[test]
     fn line_ends() {
-        assert_eq!(to_lf(b"a\r\nb\rc\n\r"), b"a\nb\rc\n\r");
+        assert_eq!(*to_lf(b"a\r\nb\rc\n\r"), *b"a\nb\rc\n\r");
         assert_eq!(to_crlf(b"a\nb\n"), b"a\r\nb\r\n");
         assert_eq!(portable_sha256(b"a\r\nb\n"), sha256(b"a\nb\n"));
         assert_eq!(portable_sha256(b"a\r\nb\rc"), sha256(b"a\r\nb\rc"));

@@ -3,15 +3,15 @@
 //! Candidates are tried against the digest and the length in the run line; what does not match
 //! exactly is not the old file. Files that git checked out with CRLF are tried with LF as well.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::entry::Meta;
 use super::portable_sha256;
 use super::run::RunFile;
-use super::section::{History, body_start};
+use super::section::History;
 use super::to_lf;
-use crate::doc::markdown::Outline;
-use crate::doc::yaml::Frontmatter;
+use crate::doc::content::Content;
 
 /// Preserved bytes of one source.
 pub type Preserved<'a> = &'a [(&'a Meta, Vec<u8>)];
@@ -20,7 +20,7 @@ pub type Preserved<'a> = &'a [(&'a Meta, Vec<u8>)];
 /// `preserved` the entries whose source it is, `key` the run's id and number.
 pub fn rebuild(
     file: &RunFile,
-    current: &[u8],
+    current: &Content,
     preserved: Preserved<'_>,
     key: (&str, u64),
 ) -> Result<Option<Vec<u8>>, String> {
@@ -31,13 +31,12 @@ pub fn rebuild(
     let found = if file.length.is_none() {
         preserved.iter().find(|(m, b)| m.pointer.is_empty() && wanted(b)).map(|(_, b)| b.clone())
     } else {
-        let lf = to_lf(current);
-        let mut views = vec![current];
-        if lf != current {
-            views.push(&lf);
-        }
+        let lf = match to_lf(current) {
+            Cow::Owned(lf) if lf != **current => Some(Content::from(lf)),
+            _ => None,
+        };
         let length = file.length.unwrap_or_default();
-        views.into_iter().find_map(|view| match name {
+        [Some(current), lf.as_ref()].into_iter().flatten().find_map(|view| match name {
             "goal-plan.md" => plan(view, length, preserved).filter(|b| wanted(b)),
             "README.md" => view.get(..length).map(<[u8]>::to_vec).filter(|b| wanted(b)),
             _ => host(view, length, preserved, key, &wanted),
@@ -47,13 +46,13 @@ pub fn rebuild(
 }
 
 /// A goal plan: the old header, and the body with its moved sections back in place.
-fn plan(view: &[u8], length: usize, preserved: Preserved<'_>) -> Option<Vec<u8>> {
+fn plan(view: &Content, length: usize, preserved: Preserved<'_>) -> Option<Vec<u8>> {
     let mut parts: Vec<&(&Meta, Vec<u8>)> = preserved
         .iter()
         .filter(|(m, _)| m.pointer == "frontmatter" || m.pointer.starts_with("section:"))
         .collect();
     parts.sort_by_key(|(m, _)| m.range.0);
-    let mut body = &view[Frontmatter::parse(view).ok()?.range.end..];
+    let mut body = &view[view.header().ok()?.range.end..];
     // The length stands in a file that anybody may have edited: no memory is taken on its word.
     let mut out = Vec::new();
     for (meta, bytes) in parts {
@@ -68,15 +67,15 @@ fn plan(view: &[u8], length: usize, preserved: Preserved<'_>) -> Option<Vec<u8>>
 
 /// A file that holds history: without what the run appended, and with the record it replaced.
 fn host(
-    view: &[u8],
+    view: &Content,
     length: usize,
     preserved: Preserved<'_>,
     key: (&str, u64),
     wanted: &dyn Fn(&[u8]) -> bool,
 ) -> Option<Vec<u8>> {
-    let mut bases = vec![view.to_vec()];
+    let mut bases = vec![view.clone()];
     if let Some((meta, bytes)) = preserved.iter().find(|(m, _)| m.pointer == "record") {
-        bases.push(with_old_record(view, meta.range.0, bytes)?);
+        bases.insert(0, with_old_record(view, meta.range.0, bytes)?.into());
     }
     bases.into_iter().find_map(|base| {
         // Everything was appended at the end.
@@ -86,13 +85,16 @@ fn host(
         let mut tails = vec![base.len()];
         // Of several sections none was replaced by a run, so nothing of a run stands around them.
         tails.extend(record_section(&base).map(|s| cuts(s.start)).unwrap_or_default());
-        tails.into_iter().find_map(|tail| without_block(&base[..tail], length, key, wanted))
+        tails.into_iter().find_map(|tail| {
+            let base = if tail == base.len() { base.clone() } else { base[..tail].into() };
+            without_block(&base, length, key, wanted)
+        })
     })
 }
 
 /// The file without the run's block, which stands in the middle.
 fn without_block(
-    base: &[u8],
+    base: &Content,
     length: usize,
     key: (&str, u64),
     wanted: &dyn Fn(&[u8]) -> bool,
@@ -115,14 +117,13 @@ fn cuts(at: usize) -> Vec<usize> {
 }
 
 /// The old section back in the place of the new one.
-fn with_old_record(view: &[u8], start: usize, old: &[u8]) -> Option<Vec<u8>> {
+fn with_old_record(view: &Content, start: usize, old: &[u8]) -> Option<Vec<u8>> {
     let section = record_section(view)?;
     (section.start == start).then(|| [&view[..start], old, &view[section.end..]].concat())
 }
 
-fn record_section(view: &[u8]) -> Option<Range<usize>> {
-    let outline = Outline::read(view, body_start(view));
-    match outline.section(2, crate::state::record::SECTION).ok()? {
+fn record_section(view: &Content) -> Option<Range<usize>> {
+    match view.outline().section(2, crate::state::record::SECTION).ok()? {
         Some(section) => Some(section.heading.start..section.body.end),
         None => Some(view.len()..view.len()),
     }
@@ -147,6 +148,7 @@ mod tests {
     }
 
     fn rebuilt(after: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let after = &after.into();
         let history = History::read(after).unwrap();
         let run = &history.runs[0].value;
         let file = run.files.iter().find(|f| f.path == HOST).unwrap();
@@ -168,6 +170,6 @@ mod tests {
             length: Some(usize::MAX),
             after: String::new(),
         };
-        assert!(rebuild(&file, b"---\na: b\n---\n", &[], ("a", 1)).is_err());
+        assert!(rebuild(&file, &b"---\na: b\n---\n"[..].into(), &[], ("a", 1)).is_err());
     }
 }

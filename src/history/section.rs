@@ -1,12 +1,13 @@
 //! Finding run lines and entries in a host file.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::TITLE;
 use super::entry::{Damage, Meta};
 use super::run::Run;
-use crate::doc::markdown::{Outline, Section};
-use crate::doc::yaml::Frontmatter;
+use crate::doc::content::Content;
+use crate::doc::markdown::Section;
 use crate::doc::{Fault, contains};
 
 /// The history section of a host file.
@@ -47,13 +48,12 @@ const END: &[u8] = b" -->";
 
 impl History {
     /// Read the history of a host; a host without the section has none.
-    pub fn read(bytes: &[u8]) -> Result<History, Fault> {
+    pub fn read(bytes: &Content) -> Result<History, Fault> {
         let mut history = History::default();
         if !contains(bytes, TITLE.as_bytes()) {
             return Ok(history);
         }
-        let from = body_start(bytes);
-        let outline = Outline::read(bytes, from);
+        let outline = bytes.outline();
         let Some(section) = outline.section(2, TITLE)? else { return Ok(history) };
         let fences = outline.fences(&section.body);
         let headings: Vec<_> =
@@ -98,14 +98,27 @@ impl History {
     }
 
     /// The host's bytes without its run lines, as digests of a host are taken.
-    pub fn without_runs(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        for run in &self.runs {
-            out.extend_from_slice(&bytes[at..run.line.start]);
-            at = run.line.end;
+    pub fn without_runs<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.runs.as_slice() {
+            [] => Cow::Borrowed(bytes),
+            _ => Cow::Owned(self.without_runs_but(bytes, bytes.len(), b"")),
         }
-        out.extend_from_slice(&bytes[at..]);
+    }
+
+    /// The same with `text` inserted at `at`, which is in no run line.
+    pub(super) fn without_runs_but(&self, bytes: &[u8], at: usize, text: &[u8]) -> Vec<u8> {
+        let (before, behind) = self.runs.split_at(self.runs.partition_point(|r| r.line.end <= at));
+        let mut out = Vec::with_capacity(bytes.len() + text.len());
+        let mut start = 0;
+        for (runs, text, end) in [(before, text, at), (behind, &b""[..], bytes.len())] {
+            for run in runs {
+                out.extend_from_slice(&bytes[start..run.line.start]);
+                start = run.line.end;
+            }
+            out.extend_from_slice(&bytes[start..end]);
+            out.extend_from_slice(text);
+            start = end;
+        }
         out
     }
 }
@@ -114,15 +127,6 @@ impl FoundEntry {
     /// The old bytes.
     pub fn bytes(&self, host: &[u8]) -> Result<Vec<u8>, Damage> {
         self.meta.decode(&host[self.content.clone().ok_or(Damage::Missing)?])
-    }
-}
-
-/// Where the Markdown of a file begins: after a header or a BOM.
-pub fn body_start(bytes: &[u8]) -> usize {
-    match Frontmatter::parse(bytes) {
-        Ok(header) => header.range.end,
-        Err(_) if bytes.starts_with(crate::doc::BOM) => crate::doc::BOM.len(),
-        Err(_) => 0,
     }
 }
 
@@ -151,7 +155,7 @@ mod tests {
                  \"files\":[],\"entries\":[]}} -->\n"
             )
         };
-        let last_seq = |seq| History::read(host(seq).as_bytes()).unwrap().last_seq();
+        let last_seq = |seq| History::read(&host(seq).into_bytes().into()).unwrap().last_seq();
         assert_eq!(last_seq(u64::MAX - 1), u64::MAX - 1);
         assert_eq!(last_seq(u64::MAX), 0);
     }

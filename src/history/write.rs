@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memmem;
+use rayon::prelude::*;
+
 use super::entry::Entry;
 use super::run::{self, Run, RunFile};
-use super::section::{History, body_start};
+use super::section::History;
 use super::{TITLE, portable_sha256};
 use crate::doc::Fault;
 use crate::doc::content::Content;
-use crate::doc::markdown::Outline;
 
 /// The files of the state itself, or of one change, that a run writes.
 #[derive(Debug, Default, Clone)]
@@ -44,43 +46,29 @@ pub struct HostFault {
 /// Add run lines and entries to the files of all units. `seq` is the run's number, `index` says whether
 /// `status.json` is among the files.
 pub fn write(units: &mut [Unit], seq: u64, release: &str, index: bool) -> Result<(), HostFault> {
-    let mut hosts: Vec<Vec<Host>> = Vec::new();
-    let mut all: Vec<RunFile> = Vec::new();
-    for unit in units.iter_mut() {
-        let these = unit.hosts_of_entries()?;
-        for host in &these {
-            unit.files.insert(
-                host.path.clone(),
-                FileBytes { before: host.before.clone(), after: host.draft.clone() },
-            );
-        }
-        all.extend(unit.files.iter().map(|(path, f)| run_file(path, f, &these)));
-        hosts.push(these);
-    }
-    let id = run::id(&all);
-    let by_path: BTreeMap<&str, &RunFile> = all.iter().map(|f| (f.path.as_str(), f)).collect();
-    for (unit, hosts) in units.iter_mut().zip(hosts) {
+    // Of several faults the first is told, whichever thread came upon its own first.
+    let hosts: Vec<Result<Vec<Host>, HostFault>> = units.par_iter().map(Unit::hosts_of_entries).collect();
+    let hosts: Vec<Vec<Host>> = hosts.into_iter().collect::<Result<_, _>>()?;
+    let files: Vec<Vec<RunFile>> =
+        units.par_iter_mut().zip(&hosts).map(|(unit, hosts)| unit.run_files(hosts)).collect();
+    let id = run::id(files.iter().flatten());
+    units.par_iter_mut().zip(hosts).zip(files).for_each(|((unit, hosts), files)| {
         for host in hosts {
-            let of_change = host.path == unit.host && host.path.contains('/');
-            let paths: Vec<&str> = if host.path == unit.host {
-                unit.files.keys().map(String::as_str).collect()
-            } else {
-                vec![&host.path]
-            };
+            let is_own = host.path == unit.host;
             let run = Run {
                 run: id.clone(),
                 seq,
                 release: release.into(),
-                index: of_change && index,
-                files: paths.iter().filter_map(|p| by_path.get(p)).map(|f| (*f).clone()).collect(),
+                index: is_own && host.path.contains('/') && index,
+                files: files.iter().filter(|f| is_own || f.path == host.path).cloned().collect(),
                 entries: host.entries.clone(),
             };
-            let bytes = host.with_line(&run.line())?;
+            let bytes = host.with_line(&run.line());
             if let Some(file) = unit.files.get_mut(&host.path) {
                 file.after = bytes.into();
             }
         }
-    }
+    });
     Ok(())
 }
 
@@ -103,14 +91,14 @@ struct Host {
     before: Option<Content>,
     /// Edited, but without the history of this run.
     base: Content,
-    /// With a placeholder for the run line.
-    draft: Content,
+    /// Where the history of this run goes.
+    at: usize,
+    /// What stands there in front of the run line, and behind it.
+    around: [Vec<u8>; 2],
     /// Portable digest without run lines.
     after: String,
     /// Ids of all entries of this host.
     entries: Vec<String>,
-    /// Text of the entries that are not there yet.
-    text: String,
 }
 
 impl Unit {
@@ -120,10 +108,13 @@ impl Unit {
         for (host, entry) in &self.entries {
             by_host.entry(host).or_default().push(entry);
         }
-        by_host.into_iter().map(|(path, entries)| self.host_of(path, &entries)).collect()
+        let host_of = |(path, entries): (&str, Vec<&Entry>)| {
+            self.host_of(path, &entries).map_err(|fault| HostFault { path: path.into(), fault })
+        };
+        by_host.into_iter().map(host_of).collect()
     }
 
-    fn host_of(&self, path: &str, entries: &[&Entry]) -> Result<Host, HostFault> {
+    fn host_of(&self, path: &str, entries: &[&Entry]) -> Result<Host, Fault> {
         let edited = self.files.get(path);
         let before = match edited {
             Some(file) => file.before.clone(),
@@ -133,52 +124,55 @@ impl Unit {
             .map(|f| f.after.clone())
             .or_else(|| before.clone())
             .unwrap_or_else(|| heading(path).into());
-        let fault = |fault| HostFault { path: path.into(), fault };
-        let known = History::read(&base).map_err(fault)?;
+        let known = History::read(&base)?;
         // An entry that somebody's editor damaged proves nothing; its bytes are written once more.
         let is_there = |e: &Entry| {
             known.entries.iter().any(|k| k.meta.id == e.meta.id && k.bytes(&base).is_ok_and(|b| b == e.bytes))
         };
-        let new = entries.iter().filter(|e| !is_there(e));
-        let text: String = new.map(|e| format!("\n{}", e.text())).collect();
-        let mut host = Host {
-            path: path.into(),
-            before,
-            base,
-            draft: Content::default(),
-            after: String::new(),
-            entries: entries.iter().map(|e| e.meta.id.clone()).collect(),
-            text,
-        };
-        let placeholder = Run {
-            run: String::new(),
-            seq: 0,
-            release: String::new(),
-            index: false,
-            files: vec![],
-            entries: vec![],
-        };
-        host.draft = host.with_line(&placeholder.line())?.into();
-        let read = History::read(&host.draft).map_err(fault)?;
-        host.after = portable_sha256(&read.without_runs(&host.draft));
-        Ok(host)
+        let mut text = String::new();
+        for entry in entries.iter().filter(|e| !is_there(e)) {
+            text.push('\n');
+            text += &entry.text();
+        }
+        let (at, inserted) = insertion(&base, &known, &format!("{STAND_IN}\n{text}"))?;
+        // No text of ours stands in front of the line, and behind it at least its line end.
+        let line = memmem::find(&inserted, STAND_IN.as_bytes()).unwrap_or(inserted.len());
+        let behind = inserted.get(line + STAND_IN.len()..).unwrap_or_default();
+        let around = [inserted[..line].to_vec(), behind.to_vec()];
+        let next_line = memchr::memchr(b'\n', behind).map_or(behind.len(), |n| n + 1);
+        let rest = [&around[0], &behind[next_line..]].concat();
+        let after = portable_sha256(&known.without_runs_but(&base, at, &rest));
+        let entries = entries.iter().map(|e| e.meta.id.clone()).collect();
+        Ok(Host { path: path.into(), before, base, at, around, after, entries })
+    }
+
+    /// What the run lines say of the unit's files, in the order of their paths. Hosts that the run only
+    /// adds history to become files of the unit.
+    fn run_files(&mut self, hosts: &[Host]) -> Vec<RunFile> {
+        for host in hosts {
+            let file = FileBytes { before: host.before.clone(), after: host.base.clone() };
+            self.files.insert(host.path.clone(), file);
+        }
+        self.files.iter().map(|(path, f)| run_file(path, f, hosts)).collect()
+    }
+}
+
+/// Stands for the run line while its content is unknown: to Markdown one comment is like another.
+const STAND_IN: &str = "<!-- specdev-run -->";
+
+/// Where and what to insert so that `block` stands at the end of the history section.
+fn insertion(base: &Content, known: &History, block: &str) -> Result<(usize, Vec<u8>), Fault> {
+    match &known.section {
+        Some(section) => base.outline().append_to(base, section, block),
+        None => base.outline().append(base, &format!("## {TITLE}\n\n{block}")),
     }
 }
 
 impl Host {
-    fn with_line(&self, line: &str) -> Result<Vec<u8>, HostFault> {
-        let fault = |fault| HostFault { path: self.path.clone(), fault };
-        let outline = Outline::read(&self.base, body_start(&self.base));
-        let block = format!("{line}\n{}", self.text);
-        let (at, bytes) = match outline.section(2, TITLE).map_err(fault)? {
-            Some(section) => outline.append_to(&self.base, &section, &block).map_err(fault)?,
-            None => outline.append(&self.base, &format!("## {TITLE}\n\n{block}")).map_err(fault)?,
-        };
-        let mut out = Vec::with_capacity(self.base.len() + bytes.len());
-        out.extend_from_slice(&self.base[..at]);
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(&self.base[at..]);
-        Ok(out)
+    fn with_line(&self, line: &str) -> Vec<u8> {
+        let [front, behind] = &self.around;
+        let (before, after) = self.base.split_at(self.at);
+        [before, front, line.as_bytes(), behind, after].concat()
     }
 }
 
@@ -211,7 +205,7 @@ mod tests {
 
     /// What stands in the entries of a host.
     fn entries(host: &[u8]) -> Vec<Option<Vec<u8>>> {
-        History::read(host).unwrap().entries.iter().map(|e| e.bytes(host).ok()).collect()
+        History::read(&host.into()).unwrap().entries.iter().map(|e| e.bytes(host).ok()).collect()
     }
 
     #[test]

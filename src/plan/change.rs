@@ -10,6 +10,7 @@ use super::json_chain::{Chain, open, text};
 use super::records::{self, RecordsPlan};
 use super::{ArtifactPlan, Shared, placed};
 use crate::account::{Fate, Location};
+use crate::doc::content::Content;
 use crate::doc::json::Op;
 use crate::doc::pointer::Pointer;
 use crate::doc::position;
@@ -37,7 +38,7 @@ pub(super) struct ChangePlan {
     pub(super) unit: Option<Unit>,
     pub(super) account: Vec<(Location, Fate)>,
     pub(super) kept: usize,
-    /// The change-status as it will be.
+    /// Of the change-status as it will be, the members that index values went into.
     pub(super) status: Option<Value>,
     /// Index values that went into it.
     pub(super) taken: BTreeSet<&'static str>,
@@ -56,9 +57,9 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
     let mut out = ChangePlan { name: change.name.clone(), ..ChangePlan::default() };
     index_faults(shared, change, &mut out);
     let past = history(shared, change, &mut out);
-    let plan_bytes = change.plan.as_ref().map(|f| f.bytes.as_slice()).unwrap_or_default();
+    let plan_bytes = change.plan.as_ref().map(|f| f.bytes.clone()).unwrap_or_default();
     let plan_path = change.path("goal-plan.md");
-    let entry_id = |pointer: &str| entry_id(&plan_path, pointer, plan_bytes);
+    let entry_id = |pointer: &str| entry_id(&plan_path, pointer, &plan_bytes);
     let settled = BTreeMap::new();
     let cx = Cx {
         release: request.release,
@@ -112,7 +113,9 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
         chain.findings.retain(|f| f.code != Code::SchemaViolation || !is_in_worktrees(f));
     }
     take_from_index(&cx, &chain, &mut out);
-    out.status = Some(chain.doc.value().clone());
+    let taken = chain.doc.value().as_object().into_iter().flatten();
+    let taken = taken.filter(|(name, _)| out.taken.contains(name.as_str()));
+    out.status = Some(taken.map(|(name, value)| (name.clone(), value.clone())).collect());
     finish(shared, change, chain, goal, &mut records, &mut out);
     Ok(out)
 }
@@ -327,8 +330,8 @@ fn take_from_index(cx: &Cx<'_>, chain: &Chain<'_>, out: &mut ChangePlan) {
 }
 
 /// The id that a history entry of the goal plan will have.
-fn entry_id(path: &str, pointer: &str, bytes: &[u8]) -> String {
-    let end = crate::doc::yaml::Frontmatter::parse(bytes).map_or(bytes.len(), |h| h.range.end);
+fn entry_id(path: &str, pointer: &str, bytes: &Content) -> String {
+    let end = bytes.header().map_or(bytes.len(), |h| h.range.end);
     crate::history::entry::id(path, pointer, &bytes[..end])
 }
 

@@ -6,10 +6,8 @@ use super::placed;
 use crate::account::{Account, Fate, Location, value_leaves};
 use crate::doc::content::Content;
 use crate::doc::edit::Edits;
-use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
 use crate::doc::position;
-use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::entry::Entry;
@@ -53,10 +51,10 @@ pub(super) fn plan(
         let place = Place { file: shown.clone(), line: Some(line), column: Some(column), pointer };
         Finding::new(code, scope.clone(), Some(place), text)
     };
-    let original = match Frontmatter::parse(&file.bytes) {
+    let original = match file.bytes.header() {
         Ok(header) => header,
         Err(f) => {
-            out.findings.push(fault(f.code, f.offset, f.pointer, f.message));
+            out.findings.push(fault(f.code, f.offset, f.pointer.clone(), f.message.clone()));
             return Ok(out);
         }
     };
@@ -82,19 +80,19 @@ pub(super) fn plan(
     let target = cx.release.target(ARTIFACT).unwrap_or(0);
     let mut account = Account::open(&file.path, &value_leaves(original.value()));
     let mut bytes = file.bytes.clone();
-    let mut header = original.clone();
     for step in migrations::steps(ARTIFACT) {
         let Run::Plan(draft_of) = step.run else { continue };
         let applies = step.to.is_none_or(|to| to <= target && to > out.to) && step.from.contains(&out.to);
         if !applies {
             continue;
         }
-        let outline = Outline::read(&bytes, header.range.end);
+        let internal = |e: &dyn std::fmt::Display| Error::internal(format!("{}: {e}", file.path));
+        let header = bytes.header().map_err(|f| internal(&f.message))?;
         let mut draft = PlanDraft {
             cx,
             bytes: &bytes,
-            header: &header,
-            outline: &outline,
+            header,
+            outline: bytes.outline(),
             file: &file.path,
             version_on_disk: out.from,
             ops: Vec::new(),
@@ -128,7 +126,6 @@ pub(super) fn plan(
             }
         };
         for (title, range) in &moved {
-            let internal = |e: &dyn std::fmt::Display| Error::internal(format!("{}: {e}", file.path));
             edits.replace(range.clone(), Vec::new()).map_err(|e| internal(&e))?;
             // The body has not been touched by earlier steps, only the header has grown or shrunk.
             let on_disk = |at: usize| at + original.range.end - header.range.end;
@@ -143,26 +140,25 @@ pub(super) fn plan(
                 range,
             ));
         }
-        bytes = edits.apply(&bytes).into();
+        let mut next = Content::from(edits.apply(&bytes));
         if let Some(block) = appended {
-            match append(&bytes, &block) {
-                Ok(new) => bytes = new.into(),
+            match append(&next, &block) {
+                Ok(new) => next = new.into(),
                 Err(f) => {
                     out.findings.push(fault(f.code, file.bytes.len(), None, f.message));
                     return Ok(out);
                 }
             }
         }
-        let next = Frontmatter::parse(&bytes)
-            .map_err(|f| Error::internal(format!("{}: {}", file.path, f.message)))?;
+        let value = next.header().map_err(|f| internal(&f.message))?.value().clone();
         account
-            .book(&value_leaves(header.value()), &value_leaves(next.value()), &bookings)
-            .map_err(|e| Error::internal(format!("{}: {e}", file.path)))?;
-        header = next;
+            .book(&value_leaves(header.value()), &value_leaves(&value), &bookings)
+            .map_err(|e| internal(&e))?;
+        bytes = next;
         out.steps.push(step.name);
         if let Some(to) = step.to {
             out.to = to;
-            for violation in schema::check(ARTIFACT, to, header.value()) {
+            for violation in schema::check(ARTIFACT, to, &value) {
                 let at = Pointer::parse(&violation.pointer).unwrap_or_default();
                 let origin = account.origin(&at).unwrap_or(at);
                 let entry = origin.tokens().first().and_then(|k| original.entry(k));
@@ -175,7 +171,7 @@ pub(super) fn plan(
             }
         }
     }
-    out.value = header.value().clone();
+    out.value = bytes.header().map(|h| h.value().clone()).unwrap_or_default();
     if bytes != file.bytes {
         let title = format!("goal-plan v{} → v{}", out.from, out.to);
         let range = (0, original.range.end);
@@ -187,9 +183,8 @@ pub(super) fn plan(
     Ok(out)
 }
 
-fn append(bytes: &[u8], block: &str) -> std::result::Result<Vec<u8>, crate::doc::Fault> {
-    let from = crate::history::section::body_start(bytes);
-    let (at, text) = Outline::read(bytes, from).append(bytes, block)?;
+fn append(bytes: &Content, block: &str) -> std::result::Result<Vec<u8>, crate::doc::Fault> {
+    let (at, text) = bytes.outline().append(bytes, block)?;
     let mut edits = Edits::new();
     edits.insert(at, text).map_err(|e| crate::doc::Fault::new(Code::AmbiguousSection, at, e.to_string()))?;
     Ok(edits.apply(bytes))

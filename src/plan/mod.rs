@@ -18,7 +18,7 @@ use crate::account::{Fate, Location};
 use crate::decisions::Decisions;
 use crate::doc::content::Content;
 use crate::doc::position;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::write::{FileBytes, HostFault, Unit, write};
@@ -144,8 +144,7 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     let mut findings = tree.findings.clone();
     let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
-    let changes: Vec<ChangePlan> =
-        changes.into_par_iter().map(|c| change::plan(&shared, c)).collect::<Result<Vec<_>>>()?;
+    let changes = first_fault(changes.into_par_iter().map(|c| change::plan(&shared, c)).collect())?;
     let config = json_chain::config(&shared)?;
     let index = index::plan(&shared, &changes)?;
     let mut usage = Vec::new();
@@ -169,6 +168,60 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
         findings.push(Finding::new(Code::SealedArchive, Scope::Repository, Some(place), text));
     }
     assemble(&shared, state, changes, findings)
+}
+
+/// Of several faults the first, whichever thread came upon its own first.
+pub(crate) fn first_fault<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    results.into_iter().collect()
+}
+
+/// Planning once more on the state that a run would leave behind, change by change.
+pub(crate) struct Again<'a>(Shared<'a>);
+
+/// What planning a change once more came to.
+pub(crate) struct ChangeAgain(ChangePlan);
+
+impl ChangeAgain {
+    /// The highest run number in the change's hosts.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.0.last_seq
+    }
+}
+
+impl<'a> Again<'a> {
+    /// `request` is that of the run, but for its tree: the state as it would be, without its changes.
+    pub(crate) fn new(request: Request<'a>) -> Again<'a> {
+        Again(Shared::new(request))
+    }
+
+    /// Plan a change as it would be. A change that would be written once more is a broken promise.
+    pub(crate) fn change(&self, change: &Change) -> Result<ChangeAgain> {
+        let mut made = change::plan(&self.0, change)?;
+        let is_stopped = made.findings.iter().any(Finding::stops);
+        match made.unit.take().filter(|_| !is_stopped).and_then(|u| u.files.into_keys().next()) {
+            Some(file) => Err(again(&file)),
+            None => {
+                made.account = Vec::new();
+                Ok(ChangeAgain(made))
+            }
+        }
+    }
+
+    /// Plan the files of the state itself as they would be, after all changes.
+    pub(crate) fn state(&self, changes: Vec<ChangeAgain>) -> Result<()> {
+        let changes: Vec<ChangePlan> = changes.into_iter().map(|c| c.0).collect();
+        for part in [json_chain::config(&self.0)?, index::plan(&self.0, &changes)?] {
+            let is_stopped = part.findings.iter().any(Finding::stops);
+            if let Some((file, ..)) = part.file.filter(|_| !is_stopped) {
+                return Err(again(&file));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn again(file: &str) -> Error {
+    Error::internal(format!("planning the result again would write {file} once more"))
 }
 
 fn assemble(
@@ -219,7 +272,8 @@ fn assemble(
             state_unit.hosts.extend(request.tree.history.iter().map(|f| (f.path.clone(), f.bytes.clone())));
             units.push(state_unit);
         }
-        let mut seq = last_seq(request.tree.history.as_ref().map(|f| f.bytes.as_slice()));
+        let elsewhere = request.tree.history.iter().chain(request.tree.orphans.values());
+        let mut seq = elsewhere.map(|f| last_seq(&f.bytes)).max().unwrap_or(0);
         for change in changes {
             seq = seq.max(change.last_seq);
             if let Some(unit) = change.unit.filter(|_| !plan.stopped.contains(&change.name)) {
@@ -286,8 +340,8 @@ fn strange_decisions(request: Request<'_>, findings: &mut Vec<Finding>, usage: &
     }
 }
 
-fn last_seq(host: Option<&[u8]>) -> u64 {
-    host.and_then(|b| crate::history::section::History::read(b).ok()).map_or(0, |h| h.last_seq())
+fn last_seq(host: &Content) -> u64 {
+    crate::history::section::History::read(host).map_or(0, |h| h.last_seq())
 }
 
 fn files_of(tree: &Tree, units: Vec<Unit>) -> Vec<PlannedFile> {

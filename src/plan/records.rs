@@ -8,15 +8,14 @@ use serde_json::Value;
 use super::change::schema_findings;
 use super::{Shared, placed};
 use crate::account::{Account, Booking, Fate, Leaves, Location, json_leaves};
+use crate::doc::content::Content;
 use crate::doc::edit::Edits;
 use crate::doc::json::Document;
-use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
 use crate::doc::{Fault, line_end_before, position};
 use crate::error::{Error, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::entry::Entry;
-use crate::history::section::body_start;
 use crate::history::write::FileBytes;
 use crate::migrations;
 use crate::state::artifact::Artifact;
@@ -199,14 +198,14 @@ fn evidence(
 ) -> Result<()> {
     let path = change.path(&format!("evidence/{stem}.md"));
     let before = change.evidence.get(stem).map(|f| f.bytes.clone());
-    let base = before.clone().unwrap_or_else(|| format!("# Evidence: {stem}\n").into_bytes().into());
+    let base: Content = before.clone().unwrap_or_else(|| format!("# Evidence: {stem}\n").into_bytes().into());
     let made = match &edit.place {
         EvidencePlace::Replace(range) => replaced(&base, range.clone(), &edit.text),
         EvidencePlace::IntoSection => into_section(&base, &edit.text),
         EvidencePlace::Append => appended(&base, &edit.text),
     };
     let after = match made {
-        Ok(after) => after,
+        Ok(after) => Content::from(after),
         Err(fault) => return refuse(shared, &path, &base, fault, scope, out),
     };
     let record = match json_fence(&after, SECTION) {
@@ -228,7 +227,7 @@ fn evidence(
         out.account.extend(account.changes());
         out.kept += account.kept();
     }
-    out.files.insert(path, FileBytes { before, after: after.into() });
+    out.files.insert(path, FileBytes { before, after });
     Ok(())
 }
 
@@ -244,7 +243,7 @@ fn readme(
     let json = serde_json::to_string_pretty(context).unwrap_or_default();
     let section = format!("## {CONTEXT}\n\n```json\n{json}\n```\n");
     let before = change.readme.as_ref().map(|f| f.bytes.clone());
-    let base = match &before {
+    let base: Content = match &before {
         Some(bytes) => bytes.clone(),
         None => {
             let status = change.status_doc().and_then(|d| d.value().get("change_status")?.as_str());
@@ -252,8 +251,7 @@ fn readme(
             format!("# {}\n{outcome}", change.name).into_bytes().into()
         }
     };
-    let outline = Outline::read(&base, body_start(&base));
-    let there = match outline.section(2, CONTEXT) {
+    let there = match base.outline().section(2, CONTEXT) {
         Ok(there) => there,
         Err(fault) => return refuse(shared, &path, &base, fault, scope, out),
     };
@@ -306,14 +304,14 @@ fn refuse(
     Ok(())
 }
 
-fn appended(base: &[u8], block: &str) -> std::result::Result<Vec<u8>, Fault> {
-    let (at, text) = Outline::read(base, body_start(base)).append(base, block)?;
+fn appended(base: &Content, block: &str) -> std::result::Result<Vec<u8>, Fault> {
+    let (at, text) = base.outline().append(base, block)?;
     Ok([&base[..at], &text, &base[at..]].concat())
 }
 
 /// A block at the end of a section that is there already.
-fn into_section(base: &[u8], block: &str) -> std::result::Result<Vec<u8>, Fault> {
-    let outline = Outline::read(base, body_start(base));
+fn into_section(base: &Content, block: &str) -> std::result::Result<Vec<u8>, Fault> {
+    let outline = base.outline();
     let Some(section) = outline.section(2, SECTION)? else { return appended(base, block) };
     let (at, text) = outline.append_to(base, &section, block)?;
     Ok([&base[..at], &text, &base[at..]].concat())
@@ -339,6 +337,7 @@ pub(super) fn past_value(bytes: &[u8]) -> Option<Value> {
     if let Ok(doc) = Document::parse(bytes) {
         return Some(doc.value().clone()).filter(Value::is_object);
     }
-    let (_, fence) = json_fence(bytes, SECTION).ok()??;
+    let bytes = Content::from(bytes);
+    let (_, fence) = json_fence(&bytes, SECTION).ok()??;
     Document::parse(&bytes[fence]).ok().map(|d| d.value().clone())
 }

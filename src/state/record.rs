@@ -8,10 +8,9 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::change::{Change, is_ticket_id};
+use crate::doc::content::Content;
 use crate::doc::json::Document;
-use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
-use crate::doc::yaml::Frontmatter;
 use crate::doc::{Fault, contains, position};
 use crate::finding::Code;
 
@@ -221,7 +220,7 @@ impl Records {
         }
     }
 
-    fn of_evidence(&mut self, change: &Change, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
+    fn of_evidence(&mut self, change: &Change, stem: &str, bytes: &Content) -> Result<(), Fault> {
         let Some((section, json)) = record_fence(bytes)? else {
             self.beside_text(stem, bytes)?;
             return Ok(());
@@ -275,10 +274,10 @@ impl Records {
     }
 
     /// A section without a record: a new one is written into it, not beside it.
-    fn beside_text(&mut self, stem: &str, bytes: &[u8]) -> Result<(), Fault> {
+    fn beside_text(&mut self, stem: &str, bytes: &Content) -> Result<(), Fault> {
         let Some(record) = self.list.iter_mut().find(|r| r.ticket == stem) else { return Ok(()) };
         if contains(bytes, SECTION.as_bytes())
-            && let Some(section) = body_of(bytes).section(2, SECTION)?
+            && let Some(section) = bytes.outline().section(2, SECTION)?
         {
             record.twin = Some(Twin { section: section.heading.start..section.body.end, json: None });
         }
@@ -302,16 +301,16 @@ pub type Fenced = (Range<usize>, Range<usize>);
 
 /// The record section of an Evidence file and the content of its JSON fence; `None` when there is no
 /// section. A section without a fence holds no record either.
-pub fn record_fence(bytes: &[u8]) -> Result<Option<Fenced>, Fault> {
+pub fn record_fence(bytes: &Content) -> Result<Option<Fenced>, Fault> {
     json_fence(bytes, SECTION)
 }
 
 /// A section of level 2 and the content of its one `json` fence.
-pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<Fenced>, Fault> {
+pub fn json_fence(bytes: &Content, title: &str) -> Result<Option<Fenced>, Fault> {
     if !contains(bytes, title.as_bytes()) {
         return Ok(None);
     }
-    let outline = body_of(bytes);
+    let outline = bytes.outline();
     let Some(section) = outline.section(2, title)? else { return Ok(None) };
     let fences = outline.fences(&section.body);
     let mut json = fences.iter().filter(|f| f.info.split_whitespace().next() == Some("json"));
@@ -323,12 +322,8 @@ pub fn json_fence(bytes: &[u8], title: &str) -> Result<Option<Fenced>, Fault> {
     Ok(Some((section.heading.start..section.body.end, fence.content.clone())))
 }
 
-fn body_of(bytes: &[u8]) -> Outline {
-    Outline::read(bytes, Frontmatter::parse(bytes).map_or(0, |h| h.range.end))
-}
-
 /// The execution context of a README; what is no context is found out when one is to be written.
-fn context(readme: &[u8]) -> Result<Option<Value>, Fault> {
+fn context(readme: &Content) -> Result<Option<Value>, Fault> {
     let Ok(Some((_, json))) = json_fence(readme, CONTEXT) else { return Ok(None) };
     let Ok(doc) = Document::parse(&readme[json.clone()]) else { return Ok(None) };
     known_version(&doc, "execution-context", json.start)?;

@@ -13,7 +13,7 @@ use crate::doc::json::Document;
 use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
 use crate::doc::yaml::Frontmatter;
-use crate::history::section::{History, body_start};
+use crate::history::section::History;
 use crate::state::artifact::Artifact;
 use crate::state::change::{Change, SourceFile};
 use crate::state::papers::TicketFile;
@@ -161,7 +161,7 @@ fn ticket_of(bytes: &[u8]) -> Option<String> {
     let read = |bytes: &[u8]| Document::parse(bytes).ok().map(|d| d.value().clone());
     let value = match read(bytes) {
         Some(value) => value,
-        None => read(&bytes[json_fence(bytes, SECTION).ok()??.1])?,
+        None => read(&bytes[json_fence(&bytes.into(), SECTION).ok()??.1])?,
     };
     value.get("ticket_id")?.as_str().map(str::to_string)
 }
@@ -183,7 +183,7 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn of(file: &'a SourceFile) -> Body<'a> {
-        Body::read(file, body_start(&file.bytes))
+        Body::read(file, file.bytes.body_start())
     }
 
     fn read(file: &'a SourceFile, start: usize) -> Body<'a> {

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use specdev_migrate::doc::content::Content;
 use specdev_migrate::doc::json::Document;
-use specdev_migrate::doc::markdown::Outline;
 use specdev_migrate::doc::yaml::Frontmatter;
 use specdev_migrate::history::TITLE;
-use specdev_migrate::history::section::body_start;
 use specdev_migrate::migrations::{NEWEST, RELEASES};
 use specdev_migrate::schema;
 use specdev_migrate::state::artifact::Artifact;
@@ -145,8 +144,8 @@ fn without_history(project: &Project) -> BTreeMap<String, Vec<u8>> {
         }
         let mut bytes = node.bytes;
         if name.contains("/evidence/") {
-            let outline = Outline::read(&bytes, body_start(&bytes));
-            if let Ok(Some(section)) = outline.section(2, TITLE) {
+            let content = Content::from(bytes.clone());
+            if let Ok(Some(section)) = content.outline().section(2, TITLE) {
                 bytes.drain(section.heading.start..section.body.end);
             }
         }

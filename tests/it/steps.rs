@@ -32,7 +32,7 @@ pub(crate) fn step_of(fixture: &Fixture) -> &str {
 pub(crate) fn acted(project: &Project) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for (_, node) in project.files().iter().filter(|(name, _)| name.ends_with(".md")) {
-        for entry in History::read(&node.bytes).expect("history can be read").entries {
+        for entry in History::read(&node.bytes.clone().into()).expect("history can be read").entries {
             out.extend(entry.meta.steps);
         }
     }
