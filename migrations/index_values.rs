@@ -95,7 +95,7 @@ pub(super) fn fates(d: &JsonDraft<'_>, change: &str, at: &Pointer, member: &str)
     let retired = (from.clone(), Fate::Retired { rule: "the change-status is the authority" });
     let settled = d.cx.settled.get(change).filter(|s| s.taken.contains(member));
     let Some(status) = settled.and_then(|s| s.status.as_ref()) else { return vec![retired] };
-    let to = |pointer: Pointer| Location { file: format!("changes/{change}/.status.json"), pointer };
+    let to = |pointer: Pointer| Location { file: format!("changes/{change}/.status.json").into(), pointer };
     let home = Pointer::new([member]);
     match value {
         Value::Array(items) if !items.is_empty() => {

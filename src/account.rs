@@ -4,8 +4,10 @@
 //! kept; any other needs a booking made by the step that touched it. A leaf that nobody books is an
 //! internal error, and nothing is written.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +18,7 @@ use crate::doc::pointer::Pointer;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// POSIX path below `specdev/`.
-    pub file: String,
+    pub file: Arc<str>,
     /// Where in the file; for a goal plan, in its frontmatter.
     pub pointer: Pointer,
 }
@@ -57,44 +59,169 @@ pub struct Booking {
     pub fate: Fate,
 }
 
-/// The leaves of one document, with their spelling.
-pub type Leaves = BTreeMap<Pointer, String>;
+/// A text whose leaves are accounted for.
+pub trait Leaves {
+    /// Every leaf at or below a place.
+    fn below(&self, at: &Pointer) -> Vec<Pointer>;
+    /// The spelling of the leaf that stands at a place.
+    fn spelling(&self, at: &Pointer) -> Option<Cow<'_, str>>;
+    /// Whether anything stands at a place.
+    fn holds(&self, at: &Pointer) -> bool;
+    /// Every leaf that does not stand in `after` as it does here.
+    fn changed(&self, after: &Self) -> Vec<Pointer>;
+    /// How many there are.
+    fn count(&self) -> usize;
+}
 
 /// The leaves of a JSON document, spelled as in the file.
-pub fn json_leaves(doc: &Document) -> Leaves {
-    let mut out = Leaves::new();
-    walk(doc, doc.root(), Pointer::root(), &mut out);
-    out
+impl Leaves for Document {
+    fn below(&self, at: &Pointer) -> Vec<Pointer> {
+        let mut out = Vec::new();
+        if let Some(node) = self.find(at) {
+            walk(node, at, &mut |at, _| out.push(at.clone()));
+        }
+        out
+    }
+
+    fn spelling(&self, at: &Pointer) -> Option<Cow<'_, str>> {
+        spelling(self, self.find(at)?)
+    }
+
+    fn holds(&self, at: &Pointer) -> bool {
+        self.find(at).is_some()
+    }
+
+    fn changed(&self, after: &Document) -> Vec<Pointer> {
+        let mut out = Vec::new();
+        differ(self, self.root(), after, Some(after.root()), &Pointer::root(), &mut out);
+        out
+    }
+
+    fn count(&self) -> usize {
+        count(self.root())
+    }
 }
 
-fn walk(doc: &Document, node: &Node, at: Pointer, out: &mut Leaves) {
+/// A container that holds nothing is a leaf, spelled without what may stand between its brackets.
+fn spelling<'a>(doc: &'a Document, node: &Node) -> Option<Cow<'a, str>> {
+    match &node.kind {
+        Kind::Object(members) => members.is_empty().then_some("{}".into()),
+        Kind::Array(items) => items.is_empty().then_some("[]".into()),
+        _ => Some(String::from_utf8_lossy(doc.raw(node))),
+    }
+}
+
+fn walk(node: &Node, at: &Pointer, each: &mut dyn FnMut(&Pointer, &Node)) {
     match &node.kind {
         Kind::Object(members) if !members.is_empty() => {
-            members.iter().for_each(|m| walk(doc, &m.value, at.join(&m.key), out));
+            members.iter().for_each(|m| walk(&m.value, &at.join(&m.key), each));
         }
         Kind::Array(items) if !items.is_empty() => {
-            items.iter().enumerate().for_each(|(i, n)| walk(doc, n, at.join(i), out));
+            items.iter().enumerate().for_each(|(i, n)| walk(n, &at.join(i), each));
         }
-        Kind::Object(_) => drop(out.insert(at, "{}".into())),
-        Kind::Array(_) => drop(out.insert(at, "[]".into())),
-        _ => drop(out.insert(at, String::from_utf8_lossy(doc.raw(node)).into_owned())),
+        _ => each(at, node),
     }
 }
 
-/// The leaves of a plain value, spelled compactly.
-pub fn value_leaves(value: &Value) -> Leaves {
-    fn walk(value: &Value, at: Pointer, out: &mut Leaves) {
-        match value {
-            Value::Object(m) if !m.is_empty() => m.iter().for_each(|(k, v)| walk(v, at.join(k), out)),
-            Value::Array(a) if !a.is_empty() => {
-                a.iter().enumerate().for_each(|(i, v)| walk(v, at.join(i), out))
+fn count(node: &Node) -> usize {
+    match &node.kind {
+        Kind::Object(members) if !members.is_empty() => members.iter().map(|m| count(&m.value)).sum(),
+        Kind::Array(items) if !items.is_empty() => items.iter().map(count).sum(),
+        _ => 1,
+    }
+}
+
+/// Leaves below `node` that do not stand below `other` as they do here; what is spelled alike as a whole
+/// is alike in all of its leaves.
+fn differ(
+    doc: &Document,
+    node: &Node,
+    after: &Document,
+    other: Option<&Node>,
+    at: &Pointer,
+    out: &mut Vec<Pointer>,
+) {
+    if other.is_some_and(|other| doc.raw(node) == after.raw(other)) {
+        return;
+    }
+    match (&node.kind, other.map(|n| &n.kind)) {
+        (Kind::Object(members), _) if !members.is_empty() => {
+            for member in members {
+                let other = other.and_then(|n| n.member(&member.key)).map(|m| &m.value);
+                differ(doc, &member.value, after, other, &at.join(&member.key), out);
             }
-            _ => drop(out.insert(at, value.to_string())),
+        }
+        (Kind::Array(items), others) if !items.is_empty() => {
+            let others = match others {
+                Some(Kind::Array(others)) => &**others,
+                _ => &[],
+            };
+            for (i, item) in items.iter().enumerate() {
+                differ(doc, item, after, others.get(i), &at.join(i), out);
+            }
+        }
+        _ => {
+            let there = other.and_then(|n| spelling(after, n));
+            if there.is_none() || there != spelling(doc, node) {
+                out.push(at.clone());
+            }
         }
     }
-    let mut out = Leaves::new();
-    walk(value, Pointer::root(), &mut out);
-    out
+}
+
+/// Leaves by themselves, with their spelling.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeafMap(pub BTreeMap<Pointer, String>);
+
+impl From<&Document> for LeafMap {
+    fn from(doc: &Document) -> LeafMap {
+        let mut out = BTreeMap::new();
+        walk(doc.root(), &Pointer::root(), &mut |at, node| {
+            out.insert(at.clone(), spelling(doc, node).unwrap_or_default().into_owned());
+        });
+        LeafMap(out)
+    }
+}
+
+impl LeafMap {
+    /// Those of a plain value, spelled compactly.
+    pub fn of(value: &Value) -> LeafMap {
+        fn walk(value: &Value, at: Pointer, out: &mut BTreeMap<Pointer, String>) {
+            match value {
+                Value::Object(m) if !m.is_empty() => m.iter().for_each(|(k, v)| walk(v, at.join(k), out)),
+                Value::Array(a) if !a.is_empty() => {
+                    a.iter().enumerate().for_each(|(i, v)| walk(v, at.join(i), out))
+                }
+                _ => drop(out.insert(at, value.to_string())),
+            }
+        }
+        let mut out = BTreeMap::new();
+        walk(value, Pointer::root(), &mut out);
+        LeafMap(out)
+    }
+}
+
+impl Leaves for LeafMap {
+    fn below(&self, at: &Pointer) -> Vec<Pointer> {
+        self.0.keys().filter(|p| at.contains(p)).cloned().collect()
+    }
+
+    fn spelling(&self, at: &Pointer) -> Option<Cow<'_, str>> {
+        self.0.get(at).map(|text| text.as_str().into())
+    }
+
+    fn holds(&self, at: &Pointer) -> bool {
+        self.0.keys().any(|p| at.contains(p))
+    }
+
+    fn changed(&self, after: &LeafMap) -> Vec<Pointer> {
+        let differs = |(at, text): &(&Pointer, &String)| after.0.get(*at) != Some(*text);
+        self.0.iter().filter(differs).map(|(at, _)| at.clone()).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Where one original leaf is now.
@@ -108,8 +235,10 @@ enum State {
 
 /// The account of one artifact over all steps of a run.
 #[derive(Debug, Clone)]
-pub struct Account {
-    file: String,
+pub struct Account<L> {
+    file: Arc<str>,
+    original: L,
+    /// By origin; a leaf without a row stands where and as it stood.
     rows: BTreeMap<Pointer, State>,
 }
 
@@ -128,55 +257,80 @@ impl fmt::Display for Unbooked {
     }
 }
 
-impl Account {
+impl<L: Leaves> Account<L> {
     /// Open the account of a file with its leaves as they are on disk.
-    pub fn open(file: &str, leaves: &Leaves) -> Account {
-        let rows = leaves.keys().map(|p| (p.clone(), State::Here { at: p.clone(), rule: None })).collect();
-        Account { file: file.into(), rows }
+    pub fn open(file: &str, original: L) -> Account<L> {
+        Account { file: file.into(), original, rows: BTreeMap::new() }
     }
 
     /// Book one step. Every leaf that is still here must be booked or stand unchanged.
-    pub fn book(&mut self, before: &Leaves, after: &Leaves, bookings: &[Booking]) -> Result<(), Unbooked> {
-        let by_pointer: HashMap<&Pointer, &Fate> = bookings.iter().map(|b| (&b.from, &b.fate)).collect();
-        for (origin, state) in &mut self.rows {
+    pub fn book(&mut self, before: &L, after: &L, bookings: &[Booking]) -> Result<(), Unbooked> {
+        let by_pointer: HashMap<&str, &Booking> = bookings.iter().map(|b| (b.from.as_str(), b)).collect();
+        let mut touched: HashSet<Pointer> = before.changed(after).into_iter().collect();
+        // What is booked, but stands as it stood.
+        touched.extend(bookings.iter().flat_map(|b| before.below(&b.from)));
+        let mut origins: Vec<(Pointer, Pointer, Option<&'static str>)> = Vec::new();
+        let mut faults = Vec::new();
+        for (origin, state) in &self.rows {
             let State::Here { at, rule } = state else { continue };
-            let fault = |reason: String| Unbooked {
-                location: Location { file: self.file.clone(), pointer: origin.clone() },
-                reason,
-            };
-            let old = before.get(at).ok_or_else(|| fault(format!("is not at {at} any more")))?;
-            let Some((from, fate)) = nearest(&by_pointer, at) else {
-                match after.get(at) {
-                    Some(new) if new == old => continue,
-                    Some(_) => return Err(fault("was changed, but not booked".into())),
-                    None => return Err(fault("has gone, but was not booked".into())),
-                }
-            };
-            *state = match fate {
-                Fate::Moved(to) if to.file == self.file => {
-                    let target = from.rebase(at, &to.pointer).unwrap_or_else(|| to.pointer.clone());
-                    if after.get(&target).is_none_or(|new| !same(new, old)) {
-                        return Err(fault(format!("was booked as moved to {target}, but is not there")));
-                    }
-                    State::Here { at: target, rule: *rule }
-                }
-                Fate::Converted { to, rule } if to.file == self.file => {
-                    if !after.keys().any(|p| to.pointer.contains(p)) {
-                        return Err(fault(format!(
-                            "was booked as converted to {}, but nothing is there",
-                            to.pointer
-                        )));
-                    }
-                    State::Here { at: to.pointer.clone(), rule: Some(rule) }
-                }
-                Fate::Moved(to) => State::Gone(Fate::Moved(Location {
-                    file: to.file.clone(),
-                    pointer: from.rebase(at, &to.pointer).unwrap_or_else(|| to.pointer.clone()),
-                })),
-                gone => State::Gone(gone.clone()),
-            };
+            if touched.contains(at) {
+                origins.push((origin.clone(), at.clone(), *rule));
+            } else if before.spelling(at).is_none() {
+                faults.push((origin.clone(), format!("is not at {at} any more")));
+            }
         }
-        Ok(())
+        let stays = |at: &&Pointer| !self.rows.contains_key(*at) && self.original.spelling(at).is_some();
+        origins.extend(touched.iter().filter(stays).map(|at| (at.clone(), at.clone(), None)));
+        for (origin, at, rule) in origins {
+            let state = match nearest(&by_pointer, &at) {
+                Some(booking) => self.booked(&at, rule, booking, before, after),
+                None if after.spelling(&at).is_some() => Err("was changed, but not booked".into()),
+                None => Err("has gone, but was not booked".into()),
+            };
+            match state {
+                Ok(state) => drop(self.rows.insert(origin, state)),
+                Err(why) => faults.push((origin, why)),
+            }
+        }
+        match faults.into_iter().min() {
+            Some((origin, reason)) => Err(Unbooked { location: self.here(&origin), reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// What becomes of a leaf at `at` that was converted by `rule` already or by none.
+    fn booked(
+        &self,
+        at: &Pointer,
+        rule: Option<&'static str>,
+        booking: &Booking,
+        before: &L,
+        after: &L,
+    ) -> Result<State, String> {
+        Ok(match &booking.fate {
+            Fate::Moved(to) => {
+                let pointer = booking.from.rebase(at, &to.pointer).unwrap_or_else(|| to.pointer.clone());
+                if to.file != self.file {
+                    return Ok(State::Gone(Fate::Moved(Location { file: Arc::clone(&to.file), pointer })));
+                }
+                let old = before.spelling(at).unwrap_or_default();
+                if after.spelling(&pointer).is_none_or(|new| !same(&new, &old)) {
+                    return Err(format!("was booked as moved to {pointer}, but is not there"));
+                }
+                State::Here { at: pointer, rule }
+            }
+            Fate::Converted { to, rule } if to.file == self.file => {
+                if !after.holds(&to.pointer) {
+                    return Err(format!("was booked as converted to {}, but nothing is there", to.pointer));
+                }
+                State::Here { at: to.pointer.clone(), rule: Some(rule) }
+            }
+            gone => State::Gone(gone.clone()),
+        })
+    }
+
+    fn here(&self, pointer: &Pointer) -> Location {
+        Location { file: Arc::clone(&self.file), pointer: pointer.clone() }
     }
 
     /// Where a value of an intermediate version stood on disk.
@@ -185,44 +339,45 @@ impl Account {
             State::Here { at: now, .. } if at.contains(now) => Some((origin.clone(), now.clone())),
             _ => None,
         };
-        let (origin, now) = self.rows.iter().find_map(here)?;
+        let stays = self.original.below(at).into_iter().filter(|p| !self.rows.contains_key(p));
+        let (origin, now) = self.rows.iter().filter_map(here).chain(stays.map(|p| (p.clone(), p))).min()?;
         // Of a container, go up from the leaf as far as the leaf lies below it.
-        let depth = now.tokens().len() - at.tokens().len();
-        let keep = origin.tokens().len().saturating_sub(depth);
-        Some(Pointer::new(origin.tokens()[..keep].iter().cloned()))
+        Some(origin.up_to(origin.depth().saturating_sub(now.depth() - at.depth())))
     }
 
     /// Every value that did not simply stay: where it was, and what became of it.
     pub fn changes(&self) -> Vec<(Location, Fate)> {
-        let here = |pointer: &Pointer| Location { file: self.file.clone(), pointer: pointer.clone() };
         let fate = |(origin, state): (&Pointer, &State)| match state {
             State::Here { at, rule: Some(rule) } => {
-                Some((here(origin), Fate::Converted { to: here(at), rule }))
+                Some((self.here(origin), Fate::Converted { to: self.here(at), rule }))
             }
-            State::Here { at, rule: None } if at != origin => Some((here(origin), Fate::Moved(here(at)))),
+            State::Here { at, rule: None } if at != origin => {
+                Some((self.here(origin), Fate::Moved(self.here(at))))
+            }
             State::Here { .. } => None,
-            State::Gone(fate) => Some((here(origin), fate.clone())),
+            State::Gone(fate) => Some((self.here(origin), fate.clone())),
         };
         self.rows.iter().filter_map(fate).collect()
     }
 
     /// How many values were kept as and where they were.
     pub fn kept(&self) -> usize {
-        self.rows.iter().filter(|(o, s)| matches!(s, State::Here { at, rule: None } if at == *o)).count()
+        let is_kept = |(o, s): (&Pointer, &State)| matches!(s, State::Here { at, rule: None } if at == o);
+        self.original.count() - self.rows.iter().filter(|row| !is_kept(*row)).count()
     }
 }
 
 /// The booking of a leaf: its own, or that of the nearest container above it.
-fn nearest<'a>(bookings: &HashMap<&Pointer, &'a Fate>, at: &Pointer) -> Option<(Pointer, &'a Fate)> {
+fn nearest<'a>(bookings: &HashMap<&str, &'a Booking>, at: &Pointer) -> Option<&'a Booking> {
     if bookings.is_empty() {
         return None;
     }
-    let mut here = at.clone();
+    let mut here = at.as_str();
     loop {
-        if let Some(fate) = bookings.get(&here) {
-            return Some((here, fate));
+        if let Some(booking) = bookings.get(here) {
+            return Some(booking);
         }
-        here = here.split_last()?.0;
+        here = here.rsplit_once('/')?.0;
     }
 }
 
@@ -247,9 +402,9 @@ mod tests {
 
     #[test]
     fn kept_moved_converted_retired() {
-        let old = value_leaves(&json!({"v": 3, "git": {"auto": true, "main": "m"}, "run": {"max": 7}}));
-        let new = value_leaves(&json!({"v": 4, "git": {"main": "m"}, "run": {"limit": 3}}));
-        let mut account = Account::open("f", &old);
+        let old = LeafMap::of(&json!({"v": 3, "git": {"auto": true, "main": "m"}, "run": {"max": 7}}));
+        let new = LeafMap::of(&json!({"v": 4, "git": {"main": "m"}, "run": {"limit": 3}}));
+        let mut account = Account::open("f", old.clone());
         account
             .book(
                 &old,
@@ -272,17 +427,17 @@ mod tests {
 
     #[test]
     fn leaf_that_nobody_books() {
-        let old = value_leaves(&json!({"a": 1, "b": [1, 2]}));
+        let old = LeafMap::of(&json!({"a": 1, "b": [1, 2]}));
         for new in [json!({"a": 1, "b": [1]}), json!({"a": 2, "b": [1, 2]}), json!({"b": [1, 2]})] {
-            assert!(Account::open("f", &old).book(&old, &value_leaves(&new), &[]).is_err(), "{new}");
+            assert!(Account::open("f", old.clone()).book(&old, &LeafMap::of(&new), &[]).is_err(), "{new}");
         }
     }
 
     #[test]
     fn booking_that_is_not_true() {
-        let old = value_leaves(&json!({"a": 1}));
+        let old = LeafMap::of(&json!({"a": 1}));
         let moved = [Booking { from: at("/a"), fate: Fate::Moved(here("/b")) }];
-        assert!(Account::open("f", &old).book(&old, &value_leaves(&json!({"b": 2})), &moved).is_err());
-        assert!(Account::open("f", &old).book(&old, &value_leaves(&json!({"b": 1})), &moved).is_ok());
+        assert!(Account::open("f", old.clone()).book(&old, &LeafMap::of(&json!({"b": 2})), &moved).is_err());
+        assert!(Account::open("f", old.clone()).book(&old, &LeafMap::of(&json!({"b": 1})), &moved).is_ok());
     }
 }

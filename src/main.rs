@@ -68,7 +68,10 @@ fn print(outcome: &Outcome) -> u8 {
     // Nobody is left to be told when this fails.
     let _ = err.write_all(&outcome.stderr).and_then(|()| err.flush());
     let mut out = io::stdout().lock();
-    match out.write_all(&outcome.stdout).and_then(|()| out.flush()) {
+    let printed = out
+        .write_all(&outcome.stdout)
+        .and_then(|()| outcome.patch.pieces().try_for_each(|piece| out.write_all(&piece)));
+    match printed.and_then(|()| out.flush()) {
         Ok(()) => outcome.code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Kind::ClosedOutput.exit(),
         Err(e) => {
@@ -87,7 +90,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let outcome = if is_help {
-        Outcome { stdout: text.into_bytes(), stderr: Vec::new(), code: 0 }
+        Outcome { stdout: text.into_bytes(), stderr: Vec::new(), code: 0, ..Outcome::default() }
     } else {
         // What could be read of the command line may still ask for a document.
         let stdout = if wants_json() {
@@ -96,7 +99,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         } else {
             Vec::new()
         };
-        Outcome { stdout, stderr: text.into_bytes(), code: Kind::Usage.exit() }
+        Outcome { stdout, stderr: text.into_bytes(), code: Kind::Usage.exit(), ..Outcome::default() }
     };
     ExitCode::from(print(&outcome))
 }

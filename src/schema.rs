@@ -243,7 +243,7 @@ impl Compiled {
 
     /// The description beside the keyword that failed, or below `not`.
     fn description(&self, error: &ValidationError<'_>) -> Option<&str> {
-        let (parent, keyword) = Pointer::parse(error.schema_path().as_str())?.split_last().map(owned)?;
+        let (parent, keyword) = owned(Pointer::parse(error.schema_path().as_str())?.split_last()?);
         let parent = self.root.pointer(&parent.to_string())?;
         let node = if keyword == "not" { parent.get("not")? } else { parent };
         node.get("description")?.as_str()
@@ -254,14 +254,14 @@ impl Compiled {
         let mut node = &self.root;
         let mut when = None;
         for step in Pointer::parse(error.evaluation_path().as_str()).unwrap_or_default().tokens() {
-            node = match step.as_str() {
+            node = match &*step {
                 "$ref" => follow(&self.root, node),
                 step => match below(node, step) {
                     Some(child) => child,
                     None => break,
                 },
             };
-            if matches!(step.as_str(), "then" | "else") {
+            if matches!(&*step, "then" | "else") {
                 when = node.get("description").and_then(Value::as_str);
             }
         }
@@ -269,8 +269,8 @@ impl Compiled {
     }
 }
 
-fn owned((parent, last): (Pointer, &str)) -> (Pointer, String) {
-    (parent, last.to_owned())
+fn owned((parent, last): (Pointer, Cow<'_, str>)) -> (Pointer, String) {
+    (parent, last.into_owned())
 }
 
 fn below<'a>(node: &'a Value, step: &str) -> Option<&'a Value> {

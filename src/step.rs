@@ -209,7 +209,7 @@ impl<'a> JsonDraft<'a> {
 
     /// A place in this file.
     pub fn here(&self, pointer: Pointer) -> Location {
-        Location { file: self.file.to_string(), pointer }
+        Location { file: self.file.into(), pointer }
     }
 
     /// Write a new version number.
@@ -264,11 +264,7 @@ impl<'a> JsonDraft<'a> {
 
     /// Members of an object that the new version does not know: accepted by a decision, or a blocker.
     pub fn close(&mut self, object: &Pointer, known: &[&str]) {
-        let members = object.tokens().iter().try_fold(self.doc.value(), |v, t| match v {
-            Value::Array(a) => t.parse::<usize>().ok().and_then(|i| a.get(i)),
-            v => v.get(t),
-        });
-        let Some(Value::Object(members)) = members else { return };
+        let Some(Value::Object(members)) = object.get(self.doc.value()) else { return };
         for key in members.keys().filter(|k| !known.contains(&k.as_str())) {
             let at = object.join(key);
             let name = format!("{}#{at}", self.file);
@@ -330,7 +326,7 @@ impl<'a> PlanDraft<'a> {
     }
 
     fn here(&self, key: &str) -> Location {
-        Location { file: self.file.to_string(), pointer: Pointer::new([key]) }
+        Location { file: self.file.into(), pointer: Pointer::new([key]) }
     }
 
     /// Write a new version number.
@@ -369,7 +365,7 @@ impl<'a> PlanDraft<'a> {
                 self.notes.book(list.join(i), Fate::Retired { rule });
             } else {
                 if left != i {
-                    let to = Location { file: self.file.to_string(), pointer: list.join(left) };
+                    let to = Location { file: self.file.into(), pointer: list.join(left) };
                     self.notes.book(list.join(i), Fate::Moved(to));
                 }
                 left += 1;

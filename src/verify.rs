@@ -33,6 +33,11 @@ impl VerifiedPlan {
         &self.plan
     }
 
+    /// The plan, which proves nothing any more by itself.
+    pub fn into_plan(self) -> Plan {
+        self.plan
+    }
+
     /// The files to write.
     pub fn files(&self) -> &[PlannedFile] {
         &self.plan.files
@@ -110,6 +115,7 @@ struct Proven {
 
 impl Proof<'_> {
     fn of_change(&self, old: &Change, part: &Part<'_>) -> Result<Proven> {
+        let old = &old.apart();
         if part.files.is_empty() {
             return Ok(Proven { run: None, again: self.again.change(old)? });
         }

@@ -68,11 +68,11 @@ fn planned(request: Request<'_>) {
         Err(error) => panic!("{error}"),
     };
     let layout = &request.tree.layout;
-    let mut patch = Vec::new();
     for file in verified.files() {
         let path = layout.shown(&file.path);
         let before = file.before.as_deref();
-        patch.extend(unified(&FileDiff { path: &path, old: before, new: Some(&file.after), mode: 0o100644 }));
+        let patch = unified(&FileDiff { path: &path, old: before, new: Some(&file.after), mode: 0o100644 });
+        assert!(patch.starts_with(b"diff --git "), "{path}");
     }
     let report = Report {
         mode: Mode::DryRun,
@@ -82,7 +82,6 @@ fn planned(request: Request<'_>) {
         archived: &request.tree.archived,
         facts: request.facts,
         decisions: request.decisions,
-        patch: &patch,
         guards: &[],
         code: 0,
         place: "",

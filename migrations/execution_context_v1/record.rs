@@ -2,6 +2,8 @@
 //!
 //! Nothing is raised above what the old record says itself.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::context::{ATTEMPT_LIMIT, Workspace};
@@ -109,8 +111,7 @@ fn write(d: &mut RecordsDraft<'_>, record: &Record, state: State<'_>) {
     let carried = carried(d, record, &value, state.checkpoint);
     if let Source::Worktrees(i) = record.source {
         let base = Pointer::new(["worktrees"]).join(i);
-        let below = |at: &Pointer| Pointer::new(base.tokens().iter().chain(at.tokens()).cloned());
-        let moved = carried.iter().map(|b| Booking { from: below(&b.from), fate: b.fate.clone() });
+        let moved = carried.iter().map(|b| Booking { from: base.chain(&b.from), fate: b.fate.clone() });
         d.notes.bookings.extend(moved);
     }
     let json = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -188,7 +189,7 @@ fn owner_key(record: &Record) -> &'static str {
 
 /// Which values of the old record the new one carries; the rest is gone.
 fn carried(d: &RecordsDraft<'_>, record: &Record, value: &Value, checkpoint: &str) -> Vec<Booking> {
-    let file = d.change.path(&format!("evidence/{}.md", record.ticket));
+    let file: Arc<str> = d.change.path(&format!("evidence/{}.md", record.ticket)).into();
     let owner = format!("/{}", owner_key(record));
     let mut pairs = vec![
         ("/ticket_id", "/ticket_id"),
@@ -211,7 +212,7 @@ fn carried(d: &RecordsDraft<'_>, record: &Record, value: &Value, checkpoint: &st
     }
     let booking = |(old, new): (&str, &str)| {
         let (was, is) = (record.value.pointer(old)?, value.pointer(new)?);
-        let to = Location { file: file.clone(), pointer: Pointer::parse(new)? };
+        let to = Location { file: Arc::clone(&file), pointer: Pointer::parse(new)? };
         let fate = match was == is {
             true => Fate::Moved(to),
             false => Fate::Converted { to, rule: "the state of a version 1 record" },
@@ -221,7 +222,7 @@ fn carried(d: &RecordsDraft<'_>, record: &Record, value: &Value, checkpoint: &st
     let mut bookings: Vec<Booking> = pairs.into_iter().filter_map(booking).collect();
     let limit = Pointer::new([ATTEMPT_LIMIT]);
     if d.context.as_ref().is_some_and(|c| c.get(ATTEMPT_LIMIT).is_some()) {
-        let to = Location { file: d.change.path("README.md"), pointer: limit.clone() };
+        let to = Location { file: d.change.path("README.md").into(), pointer: limit.clone() };
         bookings.push(Booking { from: limit, fate: Fate::Moved(to) });
     }
     bookings

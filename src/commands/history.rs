@@ -167,5 +167,5 @@ fn output(report: &Report, text: String, kind: &str, members: serde_json::Value,
         Format::Human => text.into_bytes(),
         Format::Json => document::document(kind, code, members),
     };
-    Outcome { stdout, stderr: Vec::new(), code }
+    Outcome { stdout, stderr: Vec::new(), code, ..Outcome::default() }
 }

@@ -15,12 +15,15 @@ pub mod validate;
 use crate::apply::Stop;
 use crate::cli::{Cli, Command, Format, HistoryCommand, Place};
 use crate::render;
+use crate::render::patch::Patch;
 
 /// What a command came to: bytes for both streams and the exit code.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// For standard output.
     pub stdout: Vec<u8>,
+    /// For standard output, behind `stdout`.
+    pub patch: Patch,
     /// For standard error.
     pub stderr: Vec<u8>,
     /// The exit code (contract.md §7).
@@ -69,7 +72,7 @@ pub fn run(cli: &Cli, around: &Surroundings) -> Outcome {
             Format::Human => Vec::new(),
             Format::Json => render::json::failure(name_of(cli), &error),
         };
-        Outcome { stdout, stderr, code: error.kind.exit() }
+        Outcome { stdout, stderr, code: error.kind.exit(), ..Outcome::default() }
     })
 }
 

@@ -58,7 +58,7 @@ pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
             )
         }
     };
-    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
+    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code, ..Outcome::default() })
 }
 
 /// What became of a file that somebody edited while a run was under way.

@@ -10,9 +10,9 @@ use super::{Outcome, Surroundings};
 use crate::apply::{self, Disk, FileChange};
 use crate::cli::{Format, Restore};
 use crate::error::{Kind, Result};
-use crate::render::diff::{FileDiff, unified};
 use crate::render::human::{count, plain};
 use crate::render::json;
+use crate::render::patch::{Patch, PatchedFile};
 use crate::restore::{Restore as Plan, restore};
 use crate::state::layout::Layout;
 use crate::state::tree::Tree;
@@ -44,14 +44,15 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
     }
     let stdout = match args.report.format {
         Format::Json => document(&layout, &plan, code),
-        Format::Human if args.dry_run => patch(&layout, &plan),
         Format::Human => Vec::new(),
     };
+    let is_patch = args.dry_run && args.report.format == Format::Human;
+    let patch = if is_patch { patch(&layout, &plan) } else { Patch::default() };
     let mut stderr = text(&layout, &plan, args);
     for edited in &edited {
         let _ = writeln!(stderr, "kept: {}", plain(&edited_text(edited)));
     }
-    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
+    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code })
 }
 
 /// No run is left.
@@ -63,7 +64,7 @@ fn nothing(args: &Restore) -> Outcome {
         Format::Human => Vec::new(),
     };
     let text = if args.report.quiet { "" } else { "nothing to restore: no run is recorded in this state\n" };
-    Outcome { stdout, stderr: text.into(), code: 0 }
+    Outcome { stdout, stderr: text.into(), code: 0, ..Outcome::default() }
 }
 
 fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
@@ -90,13 +91,14 @@ fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
     out
 }
 
-fn patch(layout: &Layout, plan: &Plan) -> Vec<u8> {
-    let one = |f: &crate::restore::RestoredFile| {
-        let path = layout.shown(&f.path);
-        let mode = if f.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
-        unified(&FileDiff { path: &path, old: Some(&f.current), new: f.old.as_deref(), mode })
+fn patch(layout: &Layout, plan: &Plan) -> Patch {
+    let one = |f: &crate::restore::RestoredFile| PatchedFile {
+        path: layout.shown(&f.path),
+        old: Some(f.current.clone()),
+        new: f.old.as_deref().map(Into::into),
+        mode: f.mode,
     };
-    plan.files.iter().flat_map(one).collect()
+    Patch { files: plan.files.iter().map(one).collect() }
 }
 
 fn document(layout: &Layout, plan: &Plan, code: u8) -> Vec<u8> {

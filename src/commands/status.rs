@@ -24,7 +24,7 @@ pub fn run(args: &Look, around: &Surroundings) -> Result<Outcome> {
                 Format::Json => json::document("status", code, json!({"findings": json::list(&findings)})),
                 Format::Human => Vec::new(),
             };
-            return Ok(Outcome { stdout, stderr, code });
+            return Ok(Outcome { stdout, stderr, code, ..Outcome::default() });
         }
     };
     let plan = session.plan(true)?;
@@ -34,7 +34,7 @@ pub fn run(args: &Look, around: &Surroundings) -> Result<Outcome> {
         Format::Human => text(&plan, &rows).into_bytes(),
         Format::Json => document(&session, &plan, code),
     };
-    Ok(Outcome { stdout, stderr: Vec::new(), code })
+    Ok(Outcome { stdout, stderr: Vec::new(), code, ..Outcome::default() })
 }
 
 /// Artifacts of one kind, version and fate.

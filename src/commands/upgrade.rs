@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use super::recover::edited_text;
@@ -13,8 +14,8 @@ use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::git::FileState;
-use crate::plan::Plan;
-use crate::render::diff::{FileDiff, unified};
+use crate::plan::{Plan, PlannedFile};
+use crate::render::patch::{Patch, PatchedFile};
 use crate::render::{Ended, Mode, Report, aimed, human, json};
 use crate::state::artifact::Artifact;
 use crate::state::layout::{Layout, quoted};
@@ -34,24 +35,19 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     let plan = session.plan(args.partial)?;
     let verified = verify(session.request(args.partial), plan)?;
     let layout = &session.tree.layout;
-    let patch = if args.dry_run || args.patch.is_some() || args.report.format == Format::Json {
-        patch(layout, verified.plan())
-    } else {
-        Vec::new()
-    };
     if let Some(path) = &args.patch {
-        write_patch(path, &patch)?;
+        write_patch(path, &patch(layout, verified.plan()))?;
     }
     let guards = guards(&session, verified.plan(), args)?;
     let stopped = exit_of(&verified.plan().findings);
     let mut ended = Ended::of(mode, verified.plan());
     let mut code = stopped;
     let mut edited = Vec::new();
-    let mut report = verified.plan().clone();
+    let mut found = verified.plan().findings.clone();
     match mode {
-        Mode::DryRun => report.findings.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned()),
+        Mode::DryRun => found.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned()),
         Mode::Check => {
-            report.findings.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned());
+            found.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned());
             if code == 0 && verified.plan().is_pending {
                 code = Kind::Pending.exit();
             }
@@ -60,11 +56,11 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
             // What stops the run comes first.
             let (stopping, notes): (Vec<&Finding>, Vec<&Finding>) =
                 guards.iter().partition(|g| g.code.is_guard());
-            report.findings.splice(0..0, stopping.into_iter().cloned());
-            report.findings.extend(notes.into_iter().cloned());
+            found.splice(0..0, stopping.into_iter().cloned());
+            found.extend(notes.into_iter().cloned());
             if verified.files().is_empty() {
                 // Nothing to write: guards have nothing to guard.
-                report.findings.retain(|f| !f.code.is_guard());
+                found.retain(|f| !f.code.is_guard());
             } else if guards.iter().any(|g| g.code.is_guard()) {
                 ended = Ended::Guarded;
                 code = if code == 0 { Kind::Blocked.exit() } else { code };
@@ -78,7 +74,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     }
     let place = args.place.words();
     let is_here = Path::new(".").canonicalize().is_ok_and(|here| here == layout.project_root);
-    for line in report.findings.iter_mut().flat_map(|finding| &mut finding.next) {
+    for line in found.iter_mut().flat_map(|finding| &mut finding.next) {
         *line = aimed(line, &place);
         if !is_here && line.starts_with("git ") {
             // What these lines name is relative to the project root.
@@ -86,15 +82,16 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
             *line = line.replacen("git ", &git, 1).replace("&& git ", &format!("&& {git}"));
         }
     }
+    let mut plan = verified.into_plan();
+    plan.findings = found;
     let document = Report {
         mode,
         ended,
-        plan: &report,
+        plan: &plan,
         layout,
         archived: &session.tree.archived,
         facts: session.facts.as_ref(),
         decisions: &session.decisions,
-        patch: &patch,
         guards: &guards,
         code,
         place: &place,
@@ -103,12 +100,13 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     for edited in &edited {
         stderr += &format!("kept: {}\n", human::plain(&edited_text(edited)));
     }
-    let stdout = match (args.report.format, mode) {
-        (Format::Json, _) => json::report(&document),
-        (Format::Human, Mode::DryRun) => patch,
-        (Format::Human, _) => Vec::new(),
+    let stdout = match args.report.format {
+        Format::Json => json::report(&document),
+        Format::Human => Vec::new(),
     };
-    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code })
+    let prints_patch = mode == Mode::DryRun && args.report.format == Format::Human;
+    let patch = if prints_patch { patch(layout, &plan) } else { Patch::default() };
+    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code })
 }
 
 /// Discovery itself was refused.
@@ -123,27 +121,26 @@ fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, mut findings: Vec<
         Format::Json => json::refusal(mode, &findings, code),
         Format::Human => Vec::new(),
     };
-    Outcome { stdout, stderr, code }
+    Outcome { stdout, stderr, code, ..Outcome::default() }
 }
 
-/// The patch of everything the run writes, one `diff --git` per file.
-pub fn patch(layout: &Layout, plan: &Plan) -> Vec<u8> {
-    use rayon::prelude::*;
-    let parts: Vec<Vec<u8>> = plan
-        .files
-        .par_iter()
-        .map(|f| {
-            let path = layout.shown(&f.path);
-            let mode = if f.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
-            unified(&FileDiff { path: &path, old: f.before.as_deref(), new: Some(&f.after), mode })
-        })
-        .collect();
-    parts.concat()
+/// The patch of everything the run writes.
+fn patch(layout: &Layout, plan: &Plan) -> Patch {
+    let one = |f: &PlannedFile| PatchedFile {
+        path: layout.shown(&f.path),
+        old: f.before.clone(),
+        new: Some(f.after.clone()),
+        mode: f.mode,
+    };
+    Patch { files: plan.files.iter().map(one).collect() }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the patch file is an argument, outside the transaction")]
-fn write_patch(path: &Path, patch: &[u8]) -> Result<()> {
-    fs::write(path, patch).map_err(|e| {
+fn write_patch(path: &Path, patch: &Patch) -> Result<()> {
+    let mut pieces = patch.pieces();
+    let written =
+        fs::File::create(path).and_then(|mut file| pieces.try_for_each(|piece| file.write_all(&piece)));
+    written.map_err(|e| {
         Error::new(
             Kind::Failed,
             format!("cannot write the patch to {}: {e}; nothing was changed", path.display()),

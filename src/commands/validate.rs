@@ -54,7 +54,7 @@ pub fn run(args: &Validate, around: &Surroundings) -> Result<Outcome> {
         ValidateFormat::Json => document(&options, &violations, code),
         ValidateFormat::Github => github(&violations, args.strict).into_bytes(),
     };
-    Ok(Outcome { stdout, stderr: Vec::new(), code })
+    Ok(Outcome { stdout, stderr: Vec::new(), code, ..Outcome::default() })
 }
 
 fn document(options: &Options, violations: &[Violation], code: u8) -> Vec<u8> {
@@ -81,5 +81,5 @@ fn refused(args: &Validate, around: &Surroundings, findings: &[Finding]) -> Outc
     };
     let mut stderr = String::new();
     findings_text(&mut stderr, findings, false, around.color_err);
-    Outcome { stdout, stderr: stderr.into_bytes(), code }
+    Outcome { stdout, stderr: stderr.into_bytes(), code, ..Outcome::default() }
 }

@@ -4,6 +4,7 @@
 //! where a digest is meant. This walk over the event stream knows places, and puts quotes around such
 //! texts before the typed reading sees them. Refused: a key that stands twice, and deep nesting.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
@@ -63,7 +64,8 @@ impl Places {
     /// The tickets that are decided about, by change.
     pub(super) fn tickets(&self) -> Vec<(String, String)> {
         let named = self.spots.keys().filter_map(|pointer| {
-            let tokens = Pointer::parse(pointer)?.tokens().to_vec();
+            let pointer = Pointer::parse(pointer)?;
+            let tokens: Vec<String> = pointer.tokens().map(Cow::into_owned).collect();
             match tokens.as_slice() {
                 [a, change, b, ticket] if a == "changes" && b == "tickets" => {
                     Some((change.clone(), ticket.clone()))
@@ -208,7 +210,7 @@ impl<'t> Walk<'t> {
 
     /// A plain scalar where a text is meant, but a number, or yes and no, would be read.
     fn plain(&mut self, content: &str, span: &Span, at: &Pointer) {
-        let is_text = at.tokens().iter().rev().take(2).any(|t| TEXTS.contains(&t.as_str()));
+        let is_text = at.tokens().rev().take(2).any(|t| TEXTS.contains(&&*t));
         let start = self.offsets.get(span.start.index()).copied().unwrap_or(self.text.len());
         let end = start + content.len();
         if !is_text || self.text.get(start..end) != Some(content) {

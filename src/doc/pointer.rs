@@ -1,12 +1,15 @@
 //! JSON Pointers (RFC 6901).
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-/// A path from a document's root to one value.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pointer(Vec<String>);
+/// A path from a document's root to one value; a clone shares its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Pointer(Arc<str>);
 
 impl Pointer {
     /// The whole document.
@@ -18,9 +21,11 @@ impl Pointer {
     pub fn new<I, S>(tokens: I) -> Pointer
     where
         I: IntoIterator<Item = S>,
-        S: Into<String>,
+        S: AsRef<str>,
     {
-        Pointer(tokens.into_iter().map(Into::into).collect())
+        let mut text = String::new();
+        tokens.into_iter().for_each(|token| push(&mut text, token.as_ref()));
+        Pointer(text.into())
     }
 
     /// Read `/a/b~1c/0`; `None` when it neither is empty nor starts with `/`, or has a bad escape.
@@ -28,71 +33,122 @@ impl Pointer {
         if text.is_empty() {
             return Some(Pointer::root());
         }
-        text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Pointer)
+        if !text.starts_with('/') || text.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1'])) {
+            return None;
+        }
+        Some(Pointer(text.into()))
+    }
+
+    /// As it is written, escapes included.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// This pointer with one more token (an object key or an array index).
-    pub fn join(&self, token: impl ToString) -> Pointer {
-        let mut tokens = self.0.clone();
-        tokens.push(token.to_string());
-        Pointer(tokens)
+    pub fn join(&self, token: impl fmt::Display) -> Pointer {
+        use fmt::Write as _;
+        let mut text = String::with_capacity(self.0.len() + 24);
+        text.push_str(&self.0);
+        text.push('/');
+        let start = text.len();
+        let _ = write!(text, "{token}");
+        if text[start..].contains(['~', '/']) {
+            let token = text.split_off(start);
+            text.pop();
+            push(&mut text, &token);
+        }
+        Pointer(text.into())
     }
 
     /// The pointer without its last token, and that token; `None` at the root.
-    pub fn split_last(&self) -> Option<(Pointer, &str)> {
-        let (last, rest) = self.0.split_last()?;
-        Some((Pointer(rest.to_vec()), last))
+    pub fn split_last(&self) -> Option<(Pointer, Cow<'_, str>)> {
+        let (rest, last) = self.0.rsplit_once('/')?;
+        Some((Pointer(rest.into()), unescape(last)))
     }
 
-    /// The reference tokens.
-    pub fn tokens(&self) -> &[String] {
-        &self.0
+    /// The reference tokens, unescaped.
+    pub fn tokens(&self) -> impl DoubleEndedIterator<Item = Cow<'_, str>> {
+        self.0.get(1..).into_iter().flat_map(|tokens| tokens.split('/').map(unescape))
+    }
+
+    /// How many tokens there are.
+    pub fn depth(&self) -> usize {
+        memchr::memchr_iter(b'/', self.0.as_bytes()).count()
+    }
+
+    /// The pointer of the first `depth` tokens.
+    pub fn up_to(&self, depth: usize) -> Pointer {
+        match memchr::memchr_iter(b'/', self.0.as_bytes()).nth(depth) {
+            Some(end) => Pointer(self.0[..end].into()),
+            None => self.clone(),
+        }
     }
 
     /// What stands there in a value.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        let is_index = |t: &str| t == "0" || !t.starts_with(['0', '+']);
-        self.0.iter().try_fold(value, |value, token| match value {
-            Value::Object(members) => members.get(token),
-            Value::Array(items) => items.get(token.parse::<usize>().ok().filter(|_| is_index(token))?),
-            _ => None,
-        })
+        value.pointer(&self.0)
     }
 
     /// Whether `self` is `other` or stands above it.
     pub fn contains(&self, other: &Pointer) -> bool {
-        other.0.starts_with(&self.0)
+        other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// `other` with the prefix `self` replaced by `target`; `None` when `self` does not contain it.
     pub fn rebase(&self, other: &Pointer, target: &Pointer) -> Option<Pointer> {
-        let rest = other.0.strip_prefix(self.0.as_slice())?;
-        Some(Pointer(target.0.iter().chain(rest).cloned().collect()))
+        self.contains(other).then(|| target.below(&other.0[self.0.len()..]))
+    }
+
+    /// This pointer and, below it, the tokens of another.
+    pub fn chain(&self, other: &Pointer) -> Pointer {
+        self.below(&other.0)
+    }
+
+    fn below(&self, rest: &str) -> Pointer {
+        Pointer([&*self.0, rest].concat().into())
     }
 }
 
-fn unescape(token: &str) -> Option<String> {
-    let mut out = String::with_capacity(token.len());
-    let mut chars = token.chars();
-    while let Some(c) = chars.next() {
-        out.push(match c {
-            '~' => match chars.next()? {
-                '0' => '~',
-                '1' => '/',
-                _ => return None,
-            },
-            c => c,
-        });
+/// Token by token.
+impl Ord for Pointer {
+    fn cmp(&self, other: &Pointer) -> Ordering {
+        // The slash ends a token, and a token comes before all that go on.
+        let key = |b: Option<&u8>| b.map_or(0, |b| if *b == b'/' { 1 } else { u16::from(*b) + 2 });
+        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
+        match a.iter().zip(b).position(|(a, b)| a != b) {
+            Some(n) => key(a.get(n)).cmp(&key(b.get(n))),
+            None => a.len().cmp(&b.len()),
+        }
     }
-    Some(out)
+}
+
+impl PartialOrd for Pointer {
+    fn partial_cmp(&self, other: &Pointer) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for token in &self.0 {
-            write!(f, "/{}", token.replace('~', "~0").replace('/', "~1"))?;
+        f.write_str(&self.0)
+    }
+}
+
+fn push(text: &mut String, token: &str) {
+    text.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => text.push_str("~0"),
+            '/' => text.push_str("~1"),
+            c => text.push(c),
         }
-        Ok(())
+    }
+}
+
+fn unescape(token: &str) -> Cow<'_, str> {
+    match token.contains('~') {
+        true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(token),
     }
 }
 
@@ -102,11 +158,42 @@ mod tests {
 
     #[test]
     fn escapes_round_trip() {
-        let p = Pointer::new(["a/b", "m~n", "0", ""]);
-        assert_eq!(p.to_string(), "/a~1b/m~0n/0/");
-        assert_eq!(Pointer::parse(&p.to_string()), Some(p));
+        let tokens = ["a/b", "m~n", "0", "", "~1", "/"];
+        let p = Pointer::new(tokens);
+        assert_eq!(p.to_string(), "/a~1b/m~0n/0//~01/~1");
+        assert_eq!(Pointer::parse(&p.to_string()), Some(p.clone()));
+        assert_eq!(p.tokens().collect::<Vec<_>>(), tokens);
+        assert_eq!(tokens.iter().fold(Pointer::root(), |p, t| p.join(t)), p);
+        assert_eq!(p.split_last(), Some((Pointer::new(&tokens[..5]), "/".into())));
         assert_eq!(Pointer::parse("a"), None);
         assert_eq!(Pointer::parse("/~2"), None);
+        assert_eq!(Pointer::parse("/~"), None);
+    }
+
+    #[test]
+    fn root_has_no_tokens() {
+        assert_eq!(Pointer::root().tokens().count(), 0);
+        assert_eq!(Pointer::root().depth(), 0);
+        assert_eq!(Pointer::new([""]).tokens().collect::<Vec<_>>(), [""]);
+        assert_eq!(Pointer::root().split_last(), None);
+        assert_eq!(Pointer::root().join(0).to_string(), "/0");
+    }
+
+    #[test]
+    fn contains_whole_tokens_only() {
+        let p = |text: &str| Pointer::parse(text).unwrap();
+        assert!(p("/a").contains(&p("/a/b")) && p("/a").contains(&p("/a")) && p("").contains(&p("/a")));
+        assert!(!p("/a").contains(&p("/ab")) && !p("/a/b").contains(&p("/a")));
+    }
+
+    #[test]
+    fn order_is_that_of_the_tokens() {
+        let all: [&[&str]; 8] =
+            [&[], &[""], &["a"], &["a", "b"], &["a", "b", "c"], &["a!"], &["a-b"], &["b", "0"]];
+        for pair in all.windows(2) {
+            let (a, b) = (Pointer::new(pair[0]), Pointer::new(pair[1]));
+            assert!(a < b, "{a} {b}");
+        }
     }
 
     #[test]
@@ -115,5 +202,8 @@ mod tests {
         let new = Pointer::parse("/archived/0").unwrap();
         assert_eq!(old.rebase(&old.join("change"), &new), Some(new.join("change")));
         assert_eq!(old.rebase(&Pointer::root(), &new), None);
+        assert_eq!(old.up_to(1), Pointer::new(["completed"]));
+        assert_eq!(old.up_to(5), old);
+        assert_eq!(Pointer::new(["x"]).chain(&old), Pointer::new(["x", "completed", "0"]));
     }
 }

@@ -142,9 +142,9 @@ mod tests {
         let mut unit = Unit { host: HOST.into(), ..Unit::default() };
         unit.files.insert("changes/2026-08-01-login/.status.json".into(), status);
         unit.hosts.insert(HOST.into(), host.into());
-        let mut units = [unit];
-        write(&mut units, 1, "2.0.6", false).unwrap();
-        units[0].files[HOST].after.to_vec()
+        let mut drafts = [unit.draft().unwrap()];
+        write(&mut drafts, 1, "2.0.6", false);
+        drafts[0].files[HOST].after.to_vec()
     }
 
     fn rebuilt(after: &[u8]) -> Result<Option<Vec<u8>>, String> {

@@ -43,33 +43,38 @@ pub struct HostFault {
     pub fault: Fault,
 }
 
-/// Add run lines and entries to the files of all units. `seq` is the run's number, `index` says whether
+/// A unit whose history is written but for what the run line says.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// By path below `specdev/`: before and after; those of hosts are complete after [`write`].
+    pub files: BTreeMap<String, FileBytes>,
+    host: String,
+    hosts: Vec<Host>,
+    /// What the run lines say of the files, in the order of their paths.
+    lines: Vec<RunFile>,
+}
+
+/// Write the run lines into the hosts of all units. `seq` is the run's number, `index` says whether
 /// `status.json` is among the files.
-pub fn write(units: &mut [Unit], seq: u64, release: &str, index: bool) -> Result<(), HostFault> {
-    // Of several faults the first is told, whichever thread came upon its own first.
-    let hosts: Vec<Result<Vec<Host>, HostFault>> = units.par_iter().map(Unit::hosts_of_entries).collect();
-    let hosts: Vec<Vec<Host>> = hosts.into_iter().collect::<Result<_, _>>()?;
-    let files: Vec<Vec<RunFile>> =
-        units.par_iter_mut().zip(&hosts).map(|(unit, hosts)| unit.run_files(hosts)).collect();
-    let id = run::id(files.iter().flatten());
-    units.par_iter_mut().zip(hosts).zip(files).for_each(|((unit, hosts), files)| {
-        for host in hosts {
-            let is_own = host.path == unit.host;
+pub fn write(drafts: &mut [Draft], seq: u64, release: &str, index: bool) {
+    let id = run::id(drafts.iter().flat_map(|d| &d.lines));
+    drafts.par_iter_mut().for_each(|draft| {
+        for host in draft.hosts.drain(..) {
+            let is_own = host.path == draft.host;
             let run = Run {
                 run: id.clone(),
                 seq,
                 release: release.into(),
                 index: is_own && host.path.contains('/') && index,
-                files: files.iter().filter(|f| is_own || f.path == host.path).cloned().collect(),
+                files: draft.lines.iter().filter(|f| is_own || f.path == host.path).cloned().collect(),
                 entries: host.entries.clone(),
             };
             let bytes = host.with_line(&run.line());
-            if let Some(file) = unit.files.get_mut(&host.path) {
+            if let Some(file) = draft.files.get_mut(&host.path) {
                 file.after = bytes.into();
             }
         }
     });
-    Ok(())
 }
 
 fn run_file(path: &str, file: &FileBytes, hosts: &[Host]) -> RunFile {
@@ -86,6 +91,7 @@ fn run_file(path: &str, file: &FileBytes, hosts: &[Host]) -> RunFile {
 }
 
 /// A host while its run line is still unknown.
+#[derive(Debug)]
 struct Host {
     path: String,
     before: Option<Content>,
@@ -102,7 +108,8 @@ struct Host {
 }
 
 impl Unit {
-    fn hosts_of_entries(&self) -> Result<Vec<Host>, HostFault> {
+    /// Place the entries in their hosts.
+    pub fn draft(mut self) -> Result<Draft, HostFault> {
         let mut by_host: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
         by_host.insert(&self.host, Vec::new());
         for (host, entry) in &self.entries {
@@ -111,7 +118,14 @@ impl Unit {
         let host_of = |(path, entries): (&str, Vec<&Entry>)| {
             self.host_of(path, &entries).map_err(|fault| HostFault { path: path.into(), fault })
         };
-        by_host.into_iter().map(host_of).collect()
+        let hosts: Vec<Host> = by_host.into_iter().map(host_of).collect::<Result<_, _>>()?;
+        // Hosts that the run only adds history to become files of the unit.
+        for host in &hosts {
+            let file = FileBytes { before: host.before.clone(), after: host.base.clone() };
+            self.files.insert(host.path.clone(), file);
+        }
+        let lines = self.files.iter().map(|(path, f)| run_file(path, f, &hosts)).collect();
+        Ok(Draft { files: self.files, host: self.host, hosts, lines })
     }
 
     fn host_of(&self, path: &str, entries: &[&Entry]) -> Result<Host, Fault> {
@@ -144,16 +158,6 @@ impl Unit {
         let after = portable_sha256(&known.without_runs_but(&base, at, &rest));
         let entries = entries.iter().map(|e| e.meta.id.clone()).collect();
         Ok(Host { path: path.into(), before, base, at, around, after, entries })
-    }
-
-    /// What the run lines say of the unit's files, in the order of their paths. Hosts that the run only
-    /// adds history to become files of the unit.
-    fn run_files(&mut self, hosts: &[Host]) -> Vec<RunFile> {
-        for host in hosts {
-            let file = FileBytes { before: host.before.clone(), after: host.base.clone() };
-            self.files.insert(host.path.clone(), file);
-        }
-        self.files.iter().map(|(path, f)| run_file(path, f, hosts)).collect()
     }
 }
 
@@ -198,9 +202,9 @@ mod tests {
         let config = FileBytes { before: Some(old.to_vec().into()), after: b"{}\n".to_vec().into() };
         unit.files.insert("config.json".into(), config);
         unit.hosts.extend(host.map(|b| (HOST.into(), b.into())));
-        let mut units = [unit];
-        write(&mut units, seq, "2.0.6", false).unwrap();
-        units[0].files[HOST].after.to_vec()
+        let mut drafts = [unit.draft().unwrap()];
+        write(&mut drafts, seq, "2.0.6", false);
+        drafts[0].files[HOST].after.to_vec()
     }
 
     /// What stands in the entries of a host.

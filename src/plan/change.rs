@@ -8,7 +8,7 @@ use super::goal_plan::{self, GoalPlan};
 use super::index::AUTHORITY;
 use super::json_chain::{Chain, open, text};
 use super::records::{self, RecordsPlan};
-use super::{ArtifactPlan, Shared, placed};
+use super::{ArtifactPlan, Shared, host_finding, placed};
 use crate::account::{Fate, Location};
 use crate::doc::content::Content;
 use crate::doc::json::Op;
@@ -17,7 +17,7 @@ use crate::doc::position;
 use crate::error::Result;
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::section::{FoundEntry, History};
-use crate::history::write::{FileBytes, Unit};
+use crate::history::write::{Draft, FileBytes, Unit};
 use crate::migrations::{self, lead};
 use crate::schema;
 use crate::state::artifact::Artifact;
@@ -35,7 +35,7 @@ pub(super) struct ChangePlan {
     pub(super) findings: Vec<Finding>,
     pub(super) usage: Vec<String>,
     pub(super) artifacts: Vec<ArtifactPlan>,
-    pub(super) unit: Option<Unit>,
+    pub(super) unit: Option<Draft>,
     pub(super) account: Vec<(Location, Fate)>,
     pub(super) kept: usize,
     /// Of the change-status as it will be, the members that index values went into.
@@ -204,7 +204,10 @@ fn finish(
         let scope = Scope::Change(change.name.clone());
         out.findings.push(Finding::new(Code::UnindexedChange, scope, Some(place), text));
     }
-    out.unit = Some(unit);
+    match unit.draft() {
+        Ok(draft) => out.unit = Some(draft),
+        Err(fault) => out.findings.push(host_finding(shared.request.tree, &fault)),
+    }
 }
 
 fn is_in_worktrees(finding: &Finding) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::placed;
-use crate::account::{Account, Fate, Location, value_leaves};
+use crate::account::{Account, Fate, LeafMap, Location};
 use crate::doc::content::Content;
 use crate::doc::edit::Edits;
 use crate::doc::pointer::Pointer;
@@ -78,7 +78,7 @@ pub(super) fn plan(
         return Ok(out);
     }
     let target = cx.release.target(ARTIFACT).unwrap_or(0);
-    let mut account = Account::open(&file.path, &value_leaves(original.value()));
+    let mut account = Account::open(&file.path, LeafMap::of(original.value()));
     let mut bytes = file.bytes.clone();
     for step in migrations::steps(ARTIFACT) {
         let Run::Plan(draft_of) = step.run else { continue };
@@ -103,7 +103,7 @@ pub(super) fn plan(
         draft_of(&mut draft);
         let locate = |p: &Pointer| {
             let origin = account.origin(p).unwrap_or_else(|| p.clone());
-            original.entry(origin.tokens().first()?).map(|e| e.value_range.start)
+            original.entry(&origin.tokens().next()?).map(|e| e.value_range.start)
         };
         let raised: Vec<Finding> = draft
             .notes
@@ -152,7 +152,7 @@ pub(super) fn plan(
         }
         let value = next.header().map_err(|f| internal(&f.message))?.value().clone();
         account
-            .book(&value_leaves(header.value()), &value_leaves(&value), &bookings)
+            .book(&LeafMap::of(header.value()), &LeafMap::of(&value), &bookings)
             .map_err(|e| internal(&e))?;
         bytes = next;
         out.steps.push(step.name);
@@ -161,7 +161,7 @@ pub(super) fn plan(
             for violation in schema::check(ARTIFACT, to, &value) {
                 let at = Pointer::parse(&violation.pointer).unwrap_or_default();
                 let origin = account.origin(&at).unwrap_or(at);
-                let entry = origin.tokens().first().and_then(|k| original.entry(k));
+                let entry = origin.tokens().next().and_then(|k| original.entry(&k));
                 let offset = entry.map_or(original.inner.start, |e| e.value_range.start);
                 let text = format!("version {to}: {}", violation.message);
                 out.findings.push(fault(Code::SchemaViolation, offset, Some(violation.pointer), text));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{ArtifactPlan, Shared, placed};
-use crate::account::{Account, Booking, Fate, Location, json_leaves};
+use crate::account::{Account, Booking, Fate, Location};
 use crate::doc::json::{Document, Op};
 use crate::doc::pointer::Pointer;
 use crate::doc::position;
@@ -41,7 +41,7 @@ pub(super) struct Chain<'a> {
     pub(super) from: u64,
     pub(super) version: u64,
     pub(super) steps: Vec<&'static str>,
-    pub(super) account: Account,
+    pub(super) account: Account<Document>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn open<'a>(
         from: version,
         version,
         steps: Vec::new(),
-        account: Account::open(&file.file.path, &json_leaves(doc)),
+        account: Account::open(&file.file.path, doc.clone()),
         findings: Vec::new(),
     })
 }
@@ -137,9 +137,7 @@ impl Chain<'_> {
     pub(super) fn edit(&mut self, ops: &[Op], bookings: &[Booking]) -> Result<()> {
         let internal = |e: &dyn std::fmt::Display| Error::internal(format!("{}: {e}", self.file.file.path));
         let next = self.doc.edited(ops).map_err(|f| internal(&f.message))?;
-        let mut account = self.account.clone();
-        account.book(&json_leaves(&self.doc), &json_leaves(&next), bookings).map_err(|e| internal(&e))?;
-        self.account = account;
+        self.account.book(&self.doc, &next, bookings).map_err(|e| internal(&e))?;
         self.doc = next;
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::doc::position;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::finding::{Code, Finding, Place, Scope};
-use crate::history::write::{FileBytes, HostFault, Unit, write};
+use crate::history::write::{Draft, FileBytes, HostFault, Unit, write};
 use crate::state::artifact::Artifact;
 use crate::state::change::Change;
 use crate::state::index::Index;
@@ -144,7 +144,7 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     let mut findings = tree.findings.clone();
     let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
-    let changes = first_fault(changes.into_par_iter().map(|c| change::plan(&shared, c)).collect())?;
+    let changes = first_fault(changes.into_par_iter().map(|c| change::plan(&shared, &c.apart())).collect())?;
     let config = json_chain::config(&shared)?;
     let index = index::plan(&shared, &changes)?;
     let mut usage = Vec::new();
@@ -198,7 +198,7 @@ impl<'a> Again<'a> {
     pub(crate) fn change(&self, change: &Change) -> Result<ChangeAgain> {
         let mut made = change::plan(&self.0, change)?;
         let is_stopped = made.findings.iter().any(Finding::stops);
-        match made.unit.take().filter(|_| !is_stopped).and_then(|u| u.files.into_keys().next()) {
+        match made.unit.take().filter(|_| !is_stopped).and_then(|d| d.files.into_keys().next()) {
             Some(file) => Err(again(&file)),
             None => {
                 made.account = Vec::new();
@@ -257,40 +257,41 @@ fn assemble(
     let stops_all =
         plan.findings.iter().any(|f| f.stops() && (!request.partial || f.scope == Scope::Repository));
     if !stops_all {
-        let mut units = Vec::new();
-        let mut state_unit = Unit { host: "HISTORY.md".into(), ..Unit::default() };
+        let mut drafts = Vec::new();
+        let mut host_fault = None;
+        let mut unit = Unit { host: "HISTORY.md".into(), ..Unit::default() };
         for part in state {
             if let Some((path, file, entry)) = part.file {
-                state_unit.files.insert(path, file);
-                state_unit.entries.push(("HISTORY.md".into(), entry));
+                unit.files.insert(path, file);
+                unit.entries.push(("HISTORY.md".into(), entry));
                 plan.account.extend(part.account);
                 plan.kept += part.kept;
             }
         }
-        let rewrites_index = state_unit.files.contains_key("status.json");
-        if !state_unit.files.is_empty() {
-            state_unit.hosts.extend(request.tree.history.iter().map(|f| (f.path.clone(), f.bytes.clone())));
-            units.push(state_unit);
+        let rewrites_index = unit.files.contains_key("status.json");
+        if !unit.files.is_empty() {
+            unit.hosts.extend(request.tree.history.iter().map(|f| (f.path.clone(), f.bytes.clone())));
+            match unit.draft() {
+                Ok(draft) => drafts.push(draft),
+                Err(fault) => host_fault = Some(host_finding(request.tree, &fault)),
+            }
         }
         let elsewhere = request.tree.history.iter().chain(request.tree.orphans.values());
         let mut seq = elsewhere.map(|f| last_seq(&f.bytes)).max().unwrap_or(0);
         for change in changes {
             seq = seq.max(change.last_seq);
             if let Some(unit) = change.unit.filter(|_| !plan.stopped.contains(&change.name)) {
-                units.push(unit);
+                drafts.push(unit);
                 plan.account.extend(change.account);
                 plan.kept += change.kept;
             }
         }
-        match write(&mut units, seq + 1, request.release.name, rewrites_index) {
-            Ok(()) => plan.files = files_of(request.tree, units),
-            Err(fault) => {
-                let finding = host_finding(request.tree, &fault);
-                if let Scope::Change(name) = &finding.scope {
-                    plan.stopped.insert(name.clone());
-                }
-                plan.findings.push(finding);
+        match host_fault {
+            None => {
+                write(&mut drafts, seq + 1, request.release.name, rewrites_index);
+                plan.files = files_of(request.tree, drafts);
             }
+            Some(finding) => plan.findings.push(finding),
         }
     }
     if plan.files.is_empty() && !plan.is_pending && !plan.is_stopped() {
@@ -344,9 +345,9 @@ fn last_seq(host: &Content) -> u64 {
     crate::history::section::History::read(host).map_or(0, |h| h.last_seq())
 }
 
-fn files_of(tree: &Tree, units: Vec<Unit>) -> Vec<PlannedFile> {
+fn files_of(tree: &Tree, drafts: Vec<Draft>) -> Vec<PlannedFile> {
     let mut files: BTreeMap<String, FileBytes> = BTreeMap::new();
-    units.into_iter().for_each(|u| files.extend(u.files));
+    drafts.into_iter().for_each(|d| files.extend(d.files));
     files
         .into_iter()
         .map(|(path, f)| {
@@ -423,5 +424,6 @@ fn placed(
 /// The records of every change, those in history included, for collecting git facts before planning.
 pub fn records(tree: &Tree) -> Vec<Records> {
     let changes: Vec<&Change> = tree.changes.values().collect();
-    changes.into_par_iter().map(|c| Records { past: change::past(c), ..Records::read(c) }).collect()
+    let read = |c: Change| Records { past: change::past(&c), ..Records::read(&c) };
+    changes.into_par_iter().map(|c| read(c.apart())).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::change::schema_findings;
 use super::{Shared, placed};
-use crate::account::{Account, Booking, Fate, Leaves, Location, json_leaves};
+use crate::account::{Account, Booking, Fate, Location};
 use crate::doc::content::Content;
 use crate::doc::edit::Edits;
 use crate::doc::json::Document;
@@ -221,9 +221,10 @@ fn evidence(
     if let Ok(Some((_, fence))) = json_fence(&base, SECTION)
         && let Ok(old) = Document::parse(&base[fence])
     {
-        let mut account = Account::open(&path, &json_leaves(&old));
-        let after = record.as_ref().map_or_else(Leaves::new, json_leaves);
-        account.book(&json_leaves(&old), &after, &edit.bookings).map_err(Error::internal)?;
+        let mut account = Account::open(&path, old.clone());
+        let nothing = Document::parse(b"null").map_err(|f| Error::internal(f.message))?;
+        let after = record.as_ref().unwrap_or(&nothing);
+        account.book(&old, after, &edit.bookings).map_err(Error::internal)?;
         out.account.extend(account.changes());
         out.kept += account.kept();
     }

@@ -4,6 +4,7 @@ pub mod diff;
 pub mod human;
 pub mod json;
 pub mod json_schema;
+pub mod patch;
 
 use std::collections::BTreeSet;
 
@@ -89,8 +90,6 @@ pub struct Report<'a> {
     pub facts: Option<&'a Facts>,
     /// The decisions that were read.
     pub decisions: &'a Decisions,
-    /// The patch, when it was made.
-    pub patch: &'a [u8],
     /// Write guards and notes about files git does not keep.
     pub guards: &'a [Finding],
     /// The exit code.

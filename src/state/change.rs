@@ -41,14 +41,6 @@ pub struct SourceFile {
     pub mode: u32,
 }
 
-impl SourceFile {
-    /// The same file; what is read out of it goes when this handle goes.
-    #[must_use]
-    pub fn apart(&self) -> SourceFile {
-        SourceFile { path: self.path.clone(), bytes: self.bytes.apart(), mode: self.mode }
-    }
-}
-
 /// A JSON file, parsed once.
 #[derive(Debug)]
 pub struct JsonFile {
@@ -69,7 +61,7 @@ impl JsonFile {
     #[must_use]
     pub fn apart(&self) -> JsonFile {
         let doc = self.doc.as_ref().map(Document::without_value).map_err(Clone::clone);
-        JsonFile { file: self.file.apart(), doc }
+        JsonFile { file: self.file.clone(), doc }
     }
 }
 
@@ -95,18 +87,17 @@ pub struct Change {
 }
 
 impl Change {
-    /// The same change. Values and readings take a multiple of the room of the files; those that are
-    /// made through this handle go when it goes.
+    /// The same change. The value of its status takes a multiple of the room of all its files; it goes
+    /// when this handle goes.
     #[must_use]
     pub fn apart(&self) -> Change {
-        let file = |f: &Option<SourceFile>| f.as_ref().map(SourceFile::apart);
         Change {
             name: self.name.clone(),
             status: self.status.apart(),
-            plan: file(&self.plan),
-            readme: file(&self.readme),
-            history: file(&self.history),
-            evidence: self.evidence.iter().map(|(stem, f)| (stem.clone(), f.apart())).collect(),
+            plan: self.plan.clone(),
+            readme: self.readme.clone(),
+            history: self.history.clone(),
+            evidence: self.evidence.clone(),
             tickets: self.tickets.clone(),
             parent_plan: self.parent_plan,
         }

@@ -344,6 +344,7 @@ impl Reader<'_> {
         if has_integrations(&change) {
             self.tickets(&mut change, &scope, &mut findings)?;
         }
+        change.status = change.status.apart();
         if change.parent_plan {
             let place = Place::file(self.layout.shown(&change.path("implementation-plan.md")));
             let text = "a parent plan is not upgraded";

@@ -122,7 +122,7 @@ pub(super) fn by_schema(text: &Text<'_>, report: &mut Report<'_>) {
 
 /// The schema's fragment behind the name of what it is about.
 fn phrase(violation: &Violation, at: &Pointer) -> String {
-    let tokens = at.tokens();
+    let tokens: Vec<_> = at.tokens().collect();
     if violation.member.is_some() || tokens.is_empty() {
         return violation.message.clone();
     }

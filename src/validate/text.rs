@@ -80,14 +80,14 @@ impl<'a> Text<'a> {
                 }
             }
             Spans::Header(header) => {
-                let Some(entry) = pointer.tokens().first().and_then(|k| header.entry(k)) else {
+                let Some(entry) = pointer.tokens().next().and_then(|k| header.entry(&k)) else {
                     return header.inner.start..header.inner.start + 1;
                 };
                 if entry.value_range.is_empty() {
                     return entry.key_range.clone();
                 }
                 let item = header.value().pointer(&pointer.to_string()).and_then(Value::as_str);
-                match item.filter(|_| pointer.tokens().len() > 1).and_then(|item| only(&entry.text, item)) {
+                match item.filter(|_| pointer.depth() > 1).and_then(|item| only(&entry.text, item)) {
                     Some(at) => entry.value_range.start + at.start..entry.value_range.start + at.end,
                     None => entry.value_range.clone(),
                 }

@@ -68,7 +68,7 @@ impl<'c> Worktree<'c> {
 
     pub(super) fn report(&self, report: &mut Report<'_>, path: &str, message: impl AsRef<str>) {
         let tokens = Pointer::parse(path).unwrap_or_default();
-        let at = Pointer::new(self.at.tokens().iter().chain(tokens.tokens()).cloned());
+        let at = self.at.chain(&tokens);
         report.at(self.text, &at, format!("{}: {}", self.ticket(), message.as_ref()));
     }
 

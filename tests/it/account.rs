@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use specdev_migrate::account::{Account, Booking, Fate, Leaves, Location, json_leaves, value_leaves};
+use specdev_migrate::account::{Account, Booking, Fate, LeafMap, Location};
 use specdev_migrate::commands::session::Session;
 use specdev_migrate::doc::json::{Document, Op};
 use specdev_migrate::doc::markdown::Outline;
@@ -30,16 +30,30 @@ use crate::support::{Checked, Fixture, Project, check_all, fixtures, is_filtered
 /// One step on one file: what stood there, what stands there, and what the step says of it.
 struct Drafted {
     file: String,
-    before: Leaves,
-    after: Leaves,
+    before: LeafMap,
+    after: LeafMap,
+    /// The same, where they stand in JSON.
+    json: Option<(Document, Document)>,
     bookings: Vec<Booking>,
 }
 
 impl Drafted {
-    fn closes(&self, after: &Leaves, bookings: &[Booking]) -> Result<Account, String> {
-        let mut account = Account::open(&self.file, &self.before);
-        account.book(&self.before, after, bookings).map_err(|e| e.to_string())?;
-        Ok(account)
+    fn closes(&self, after: &LeafMap, bookings: &[Booking]) -> Result<Account<LeafMap>, String> {
+        let mut account = Account::open(&self.file, self.before.clone());
+        let closed = account.book(&self.before, after, bookings).map_err(|e| e.to_string());
+        if let Some((old, new)) = self.json.as_ref().filter(|_| *after == self.after) {
+            // The books over spans say what those over plain leaves say.
+            let mut spans = Account::open(&self.file, old.clone());
+            assert_eq!(spans.book(old, new, bookings).map_err(|e| e.to_string()), closed, "{}", self.file);
+            if closed.is_ok() {
+                assert_eq!(spans.changes(), account.changes(), "{}", self.file);
+                assert_eq!(spans.kept(), account.kept(), "{}", self.file);
+                for at in after.0.keys().flat_map(|at| (0..=at.depth()).map(|n| at.up_to(n))) {
+                    assert_eq!(spans.origin(&at), account.origin(&at), "{}: {at}", self.file);
+                }
+            }
+        }
+        closed.map(|()| account)
     }
 }
 
@@ -67,7 +81,8 @@ fn booking_left_out() {
 
 /// A booking that changes nothing: no value stands there, or it stays what and where it was.
 fn is_repetition(d: &Drafted, booking: &Booking) -> bool {
-    d.before.keys().filter(|p| booking.from.contains(p)).all(|p| d.after.get(p) == d.before.get(p))
+    let (before, after) = (&d.before.0, &d.after.0);
+    before.keys().filter(|p| booking.from.contains(p)).all(|p| after.get(p) == before.get(p))
 }
 
 #[test]
@@ -75,21 +90,21 @@ fn value_altered_or_dropped() {
     attack(|d, whole| {
         let moved: BTreeMap<Pointer, Fate> =
             whole.changes().into_iter().map(|(at, fate)| (at.pointer, fate)).collect();
-        for origin in d.before.keys() {
+        for origin in d.before.0.keys() {
             let (target, is_exact) = match moved.get(origin) {
                 None => (origin.clone(), true),
-                Some(Fate::Moved(to)) if to.file == d.file => (to.pointer.clone(), true),
-                Some(Fate::Converted { to, .. }) if to.file == d.file => (to.pointer.clone(), false),
+                Some(Fate::Moved(to)) if *to.file == *d.file => (to.pointer.clone(), true),
+                Some(Fate::Converted { to, .. }) if *to.file == *d.file => (to.pointer.clone(), false),
                 Some(_) => continue,
             };
-            let below: Vec<&Pointer> = d.after.keys().filter(|p| target.contains(p)).collect();
+            let below: Vec<&Pointer> = d.after.0.keys().filter(|p| target.contains(p)).collect();
             let mut dropped = d.after.clone();
-            below.iter().for_each(|p| drop(dropped.remove(*p)));
+            below.iter().for_each(|p| drop(dropped.0.remove(*p)));
             if d.closes(&dropped, &d.bookings).is_ok() {
                 return Err(format!("{}: {origin} was dropped and nobody noticed", d.file));
             }
             let mut altered = d.after.clone();
-            altered.insert(target.clone(), "\"altered\"".into());
+            altered.0.insert(target.clone(), "\"altered\"".into());
             if is_exact && d.closes(&altered, &d.bookings).is_ok() {
                 return Err(format!("{}: {origin} was altered and nobody noticed", d.file));
             }
@@ -99,7 +114,7 @@ fn value_altered_or_dropped() {
 }
 
 /// Run an attack on every step's own fixtures; every step must have been met.
-fn attack(check: impl Fn(&Drafted, &Account) -> Checked + Sync) {
+fn attack(check: impl Fn(&Drafted, &Account<LeafMap>) -> Checked + Sync) {
     let met = std::sync::Mutex::new(BTreeSet::new());
     check_all(&fixtures("steps"), |fixture| {
         let project = fixture.lay_out();
@@ -183,7 +198,8 @@ impl<'a> Surroundings<'a> {
 fn edited(file: &str, doc: &Document, ops: &[Op], bookings: Vec<Booking>) -> Drafted {
     let edits = doc.edit(ops).expect("a step drafts what can be edited");
     let after = Document::parse(&edits.apply(doc.bytes())).expect("an edit leaves JSON");
-    Drafted { file: file.into(), before: json_leaves(doc), after: json_leaves(&after), bookings }
+    let (before, leaves) = (doc.into(), LeafMap::from(&after));
+    Drafted { file: file.into(), before, after: leaves, json: Some((doc.clone(), after)), bookings }
 }
 
 fn plan(
@@ -214,8 +230,9 @@ fn plan(
     let after = Frontmatter::parse(&edits.apply(&file.bytes)).expect("an edit leaves a header");
     Some(Drafted {
         file: file.path.clone(),
-        before: value_leaves(header.value()),
-        after: value_leaves(after.value()),
+        before: LeafMap::of(header.value()),
+        after: LeafMap::of(after.value()),
+        json: None,
         bookings: draft.notes.bookings,
     })
 }
@@ -289,8 +306,8 @@ fn rigged(run: Act) -> Result<Value, Error> {
     run(&mut draft);
     let edits = doc.edit(&draft.ops).map_err(|f| Error::internal(f.message))?;
     let after = Document::parse(&edits.apply(doc.bytes())).map_err(|f| Error::internal(f.message))?;
-    let mut account = Account::open("config.json", &json_leaves(&doc));
-    account.book(&json_leaves(&doc), &json_leaves(&after), &draft.notes.bookings).map_err(Error::internal)?;
+    let mut account = Account::open("config.json", doc.clone());
+    account.book(&doc, &after, &draft.notes.bookings).map_err(Error::internal)?;
     Ok(after.value().clone())
 }
 

@@ -61,7 +61,18 @@ const TABLE: &[(&str, &[&str])] = &[
     // `render::json_schema` lists steps and releases in the published schema.
     (
         "render",
-        &["account", "decisions", "error", "facts", "finding", "history", "migrations", "plan", "state"],
+        &[
+            "account",
+            "decisions",
+            "doc::content",
+            "error",
+            "facts",
+            "finding",
+            "history",
+            "migrations",
+            "plan",
+            "state",
+        ],
     ),
     // One value through all runs: it undoes and plans again, and writes nothing.
     (

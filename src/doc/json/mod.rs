@@ -130,9 +130,9 @@ impl Document {
 
     /// The value a pointer leads to. Array indexes are decimal without leading zeros.
     pub fn find(&self, at: &Pointer) -> Option<&Node> {
-        at.tokens().iter().try_fold(self.root(), |node, token| match &node.kind {
-            Kind::Object(_) => node.member(token).map(|m| &m.value),
-            Kind::Array(items) => items.get(ops::index(token)?),
+        at.tokens().try_fold(self.root(), |node, token| match &node.kind {
+            Kind::Object(_) => node.member(&token).map(|m| &m.value),
+            Kind::Array(items) => items.get(ops::index(&token)?),
             _ => None,
         })
     }

@@ -1,6 +1,7 @@
 //! What to change, independent of how it is written: operations, their resolution against one
 //! document, and the road over plain values.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
@@ -62,8 +63,8 @@ pub(super) struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at.tokens() {
-            [] => write!(f, "cannot edit the top-level value: {}", self.reason),
+        match self.at.depth() {
+            0 => write!(f, "cannot edit the top-level value: {}", self.reason),
             _ => write!(f, "cannot edit `{}`: {}", self.at, self.reason),
         }
     }
@@ -76,7 +77,7 @@ pub(super) struct Change<'a> {
     pub(super) rename: Option<&'a str>,
     pub(super) remove: bool,
     pub(super) inserts: Vec<Insertion<'a>>,
-    pub(super) below: BTreeMap<&'a str, Change<'a>>,
+    pub(super) below: BTreeMap<Cow<'a, str>, Change<'a>>,
 }
 
 #[derive(Debug)]
@@ -173,7 +174,7 @@ fn add<'a>(root: &mut Change<'a>, value: &Value, op: &'a Op) -> Result<(), Refus
         if change.is_gone() {
             return refuse("a value above it is removed or replaced");
         }
-        let Some(child) = child(here, token) else {
+        let Some(child) = child(here, &token) else {
             return refuse("there is no such value");
         };
         parent = Some(std::mem::replace(&mut here, child));

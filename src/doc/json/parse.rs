@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn below(token: impl ToString, fault: Fault) -> Fault {
+fn below(token: impl std::fmt::Display, fault: Fault) -> Fault {
     let pointer = fault.pointer.map(|rest| format!("{}{rest}", Pointer::root().join(token)));
     Fault { pointer, ..fault }
 }

@@ -1,0 +1,45 @@
+//! The patch of many files, made while it is written: it is as large as all of them together.
+
+use rayon::prelude::*;
+
+use super::diff::{FileDiff, unified};
+use crate::doc::content::Content;
+
+/// A patch that is not made yet.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// The files, in the order they stand in the patch.
+    pub files: Vec<PatchedFile>,
+}
+
+/// A file before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchedFile {
+    /// Relative to the git top level.
+    pub path: String,
+    /// `None`: created.
+    pub old: Option<Content>,
+    /// `None`: removed.
+    pub new: Option<Content>,
+    /// Permission bits on disk.
+    pub mode: u32,
+}
+
+/// How many files are compared before the first of them is handed out.
+const AT_ONCE: usize = 256;
+
+impl Patch {
+    /// The patch in pieces, one `diff --git` per file.
+    pub fn pieces(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.files
+            .chunks(AT_ONCE)
+            .flat_map(|files| files.par_iter().map(PatchedFile::unified).collect::<Vec<_>>())
+    }
+}
+
+impl PatchedFile {
+    fn unified(&self) -> Vec<u8> {
+        let mode = if self.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
+        unified(&FileDiff { path: &self.path, old: self.old.as_deref(), new: self.new.as_deref(), mode })
+    }
+}
