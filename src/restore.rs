@@ -7,13 +7,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::doc::Fault;
 use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::history::entry::Meta;
 use crate::history::portable_sha256;
 use crate::history::rebuild::rebuild;
 use crate::history::run::Run;
-use crate::history::section::History;
+use crate::history::section::{History, HostOfChange};
 use crate::state::change::{Change, SourceFile};
 use crate::state::layout::Layout;
 use crate::state::tree::Tree;
@@ -58,7 +59,7 @@ pub struct Left {
 /// A host file and its history.
 struct Host<'a> {
     file: &'a SourceFile,
-    history: History,
+    history: Cow<'a, History>,
 }
 
 /// All hosts of a state, or of one of its changes, by path.
@@ -97,9 +98,14 @@ pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
 }
 
 /// What undoing the newest run that wrote one change would do to its files, whatever stands in the rest
-/// of the state; `None` when no run is left to undo.
-pub fn restore_change(layout: &Layout, change: &Change) -> Result<Option<Restore>> {
-    let hosts = Hosts::read(layout, Files::Change(change), change.files())?;
+/// of the state; `None` when no run is left to undo. `hosts` are those of the change.
+pub fn restore_change(
+    layout: &Layout,
+    change: &Change,
+    hosts: &[HostOfChange<'_>],
+) -> Result<Option<Restore>> {
+    let read = hosts.iter().map(|h| (h.file, h.history.as_ref().map(Cow::Borrowed).map_err(Clone::clone)));
+    let hosts = Hosts::read(layout, Files::Change(change), read)?;
     let Some((id, seq)) = hosts.choose(None)? else { return Ok(None) };
     let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
     hosts.put_back(&mut out);
@@ -114,17 +120,20 @@ impl Host<'_> {
 
 impl<'a> Hosts<'a> {
     fn of_state(tree: &'a Tree) -> Result<Hosts<'a>> {
-        Hosts::read(&tree.layout, Files::State(tree), tree.files().chain(tree.orphans.values()))
+        let is_host = |f: &&SourceFile| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/");
+        let files = tree.files().chain(tree.orphans.values()).filter(is_host);
+        let read = files.map(|f| (f, History::read(&f.bytes).map(Cow::Owned)));
+        Hosts::read(&tree.layout, Files::State(tree), read)
     }
 
     fn read(
         layout: &'a Layout,
         files: Files<'a>,
-        hosts: impl Iterator<Item = &'a SourceFile>,
+        hosts: impl Iterator<Item = (&'a SourceFile, std::result::Result<Cow<'a, History>, Fault>)>,
     ) -> Result<Hosts<'a>> {
         let mut by_path = BTreeMap::new();
-        for file in hosts.filter(|f| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/")) {
-            let history = History::read(&file.bytes).map_err(|fault| {
+        for (file, history) in hosts {
+            let history = history.map_err(|fault| {
                 Error::new(Kind::Blocked, format!("{}: {}", layout.shown(&file.path), fault.message))
             })?;
             if !history.runs.is_empty() {

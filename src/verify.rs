@@ -15,6 +15,7 @@ use crate::account::{Fate, Location};
 use crate::doc::content::Content;
 use crate::doc::json::Document;
 use crate::error::{Error, Result};
+use crate::history::section::hosts_of;
 use crate::plan::{Again, ChangeAgain, Plan, PlannedFile, Request, first_fault};
 use crate::restore::{Restore, restore, restore_change};
 use crate::state::change::{Change, JsonFile};
@@ -117,13 +118,14 @@ impl Proof<'_> {
     fn of_change(&self, old: &Change, part: &Part<'_>) -> Result<Proven> {
         let old = &old.apart();
         if part.files.is_empty() {
-            return Ok(Proven { run: None, again: self.again.change(old)? });
+            return Ok(Proven { run: None, again: self.again.change(old, &hosts_of(old))? });
         }
         let below = |(path, content)| Some((in_change(path)?.1, content));
         let new = old.with(part.contents().filter_map(below));
-        let run = history(restore_change(&self.old.layout, &new), part)?;
+        let hosts = hosts_of(&new);
+        let run = history(restore_change(&self.old.layout, &new, &hosts), part)?;
         self.account(old, &new, part)?;
-        Ok(Proven { run: Some(run), again: self.again.change(&new)? })
+        Ok(Proven { run: Some(run), again: self.again.change(&new, &hosts)? })
     }
 
     /// The files of the state itself, and that all parts are of one run, which is the newest.

@@ -10,6 +10,8 @@ pub mod markdown;
 pub mod pointer;
 pub mod yaml;
 
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+
 use crate::finding::Code;
 
 /// Why a text cannot be read or edited: a code, the place as a byte offset, and the reason.
@@ -36,8 +38,8 @@ impl Fault {
 /// Only LF ends a line; a BOM at the start takes no column.
 pub fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset.min(bytes.len())];
-    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let start = memrchr(b'\n', before).map_or(0, |i| i + 1);
+    let line = memchr_iter(b'\n', before).count() + 1;
     let mut text = &before[start..];
     if start == 0 {
         text = text.strip_prefix(BOM).unwrap_or(text);
@@ -52,7 +54,7 @@ pub const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// The line end in force at `offset`: that of the line before it, else that of the first line, else LF.
 pub fn line_end_before(bytes: &[u8], offset: usize) -> &'static str {
     let before = &bytes[..offset.min(bytes.len())];
-    let at = before.iter().rposition(|b| *b == b'\n').or_else(|| bytes.iter().position(|b| *b == b'\n'));
+    let at = memrchr(b'\n', before).or_else(|| memchr(b'\n', bytes));
     match at {
         Some(i) if i > 0 && bytes[i - 1] == b'\r' => "\r\n",
         _ => "\n",
@@ -61,5 +63,5 @@ pub fn line_end_before(bytes: &[u8], offset: usize) -> &'static str {
 
 /// Whether the bytes hold a word.
 pub fn contains(bytes: &[u8], word: &[u8]) -> bool {
-    memchr::memmem::find(bytes, word).is_some()
+    memmem::find(bytes, word).is_some()
 }

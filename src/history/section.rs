@@ -9,9 +9,25 @@ use super::run::Run;
 use crate::doc::content::Content;
 use crate::doc::markdown::Section;
 use crate::doc::{Fault, contains};
+use crate::state::change::{Change, SourceFile};
+
+/// A file of a change that may hold history, and its history.
+#[derive(Debug)]
+pub struct HostOfChange<'a> {
+    /// The file.
+    pub file: &'a SourceFile,
+    /// Its history, or what is wrong with it.
+    pub history: Result<History, Fault>,
+}
+
+/// `HISTORY.md` and the Evidence files of a change.
+pub fn hosts_of(change: &Change) -> Vec<HostOfChange<'_>> {
+    let files = change.history.iter().chain(change.evidence.values());
+    files.map(|file| HostOfChange { file, history: History::read(&file.bytes) }).collect()
+}
 
 /// The history section of a host file.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct History {
     /// The section, when the host has one.
     pub section: Option<Section>,

@@ -16,7 +16,7 @@ use crate::doc::pointer::Pointer;
 use crate::doc::position;
 use crate::error::Result;
 use crate::finding::{Code, Finding, Place, Scope};
-use crate::history::section::{FoundEntry, History};
+use crate::history::section::{FoundEntry, History, HostOfChange, hosts_of};
 use crate::history::write::{Draft, FileBytes, Unit};
 use crate::migrations::{self, lead};
 use crate::schema;
@@ -50,13 +50,13 @@ pub(super) struct ChangePlan {
     pub(super) last_seq: u64,
 }
 
-/// Plan one change.
-pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
+/// Plan one change; `hosts` are its own.
+pub(super) fn plan(shared: &Shared<'_>, change: &Change, hosts: &[HostOfChange<'_>]) -> Result<ChangePlan> {
     let request = shared.request;
     let scope = Scope::Change(change.name.clone());
     let mut out = ChangePlan { name: change.name.clone(), ..ChangePlan::default() };
     index_faults(shared, change, &mut out);
-    let past = history(shared, change, &mut out);
+    let past = history(shared, change, hosts, &mut out);
     let plan_bytes = change.plan.as_ref().map(|f| f.bytes.clone()).unwrap_or_default();
     let plan_path = change.path("goal-plan.md");
     let entry_id = |pointer: &str| entry_id(&plan_path, pointer, &plan_bytes);
@@ -124,7 +124,7 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change) -> Result<ChangePlan> {
 pub(super) fn propose(shared: &Shared<'_>, change: &Change) -> Option<Proposal> {
     let request = shared.request;
     let version = change.status_doc()?.value().get("schema_version")?.as_u64()?;
-    let past = history(shared, change, &mut ChangePlan::default());
+    let past = history(shared, change, &hosts_of(change), &mut ChangePlan::default());
     let settled = BTreeMap::new();
     let cx = Cx {
         release: request.release,
@@ -244,9 +244,9 @@ fn index_faults(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) {
 
 /// Records that earlier runs left in the change's hosts; faults of a host are told when it is planned.
 pub(super) fn past(change: &Change) -> Vec<PastRecord> {
-    let hosts = change.history.iter().chain(change.evidence.values());
-    let histories = hosts.filter_map(|f| Some((&f.bytes, History::read(&f.bytes).ok()?)));
-    histories.flat_map(|(bytes, history)| past_in(&history, bytes)).collect()
+    let hosts = hosts_of(change);
+    let histories = hosts.iter().filter_map(|h| Some((&h.file.bytes, h.history.as_ref().ok()?)));
+    histories.flat_map(|(bytes, history)| past_in(history, bytes)).collect()
 }
 
 fn past_in(history: &History, bytes: &[u8]) -> Vec<PastRecord> {
@@ -261,10 +261,15 @@ fn past_in(history: &History, bytes: &[u8]) -> Vec<PastRecord> {
 }
 
 /// Records and run numbers that earlier runs left in the change's hosts.
-fn history(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) -> Vec<PastRecord> {
+fn history(
+    shared: &Shared<'_>,
+    change: &Change,
+    hosts: &[HostOfChange<'_>],
+    out: &mut ChangePlan,
+) -> Vec<PastRecord> {
     let mut past = Vec::new();
-    for file in change.history.iter().chain(change.evidence.values()) {
-        let history = match History::read(&file.bytes) {
+    for HostOfChange { file, history } in hosts {
+        let history = match history {
             Ok(history) => history,
             Err(fault) => {
                 let (line, column) = position(&file.bytes, fault.offset);
@@ -275,12 +280,12 @@ fn history(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) -> Vec<Pa
                     pointer: None,
                 };
                 let scope = Scope::Change(change.name.clone());
-                out.findings.push(Finding::new(fault.code, scope, Some(place), fault.message));
+                out.findings.push(Finding::new(fault.code, scope, Some(place), fault.message.clone()));
                 continue;
             }
         };
         out.last_seq = out.last_seq.max(history.last_seq());
-        past.extend(past_in(&history, &file.bytes));
+        past.extend(past_in(history, &file.bytes));
     }
     past
 }

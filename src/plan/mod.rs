@@ -21,6 +21,7 @@ use crate::doc::position;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::finding::{Code, Finding, Place, Scope};
+use crate::history::section::{HostOfChange, hosts_of};
 use crate::history::write::{Draft, FileBytes, HostFault, Unit, write};
 use crate::state::artifact::Artifact;
 use crate::state::change::Change;
@@ -144,7 +145,9 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     let mut findings = tree.findings.clone();
     let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
-    let changes = first_fault(changes.into_par_iter().map(|c| change::plan(&shared, &c.apart())).collect())?;
+    let changes = first_fault(
+        changes.into_par_iter().map(|c| change::plan(&shared, &c.apart(), &hosts_of(c))).collect(),
+    )?;
     let config = json_chain::config(&shared)?;
     let index = index::plan(&shared, &changes)?;
     let mut usage = Vec::new();
@@ -195,8 +198,8 @@ impl<'a> Again<'a> {
     }
 
     /// Plan a change as it would be. A change that would be written once more is a broken promise.
-    pub(crate) fn change(&self, change: &Change) -> Result<ChangeAgain> {
-        let mut made = change::plan(&self.0, change)?;
+    pub(crate) fn change(&self, change: &Change, hosts: &[HostOfChange<'_>]) -> Result<ChangeAgain> {
+        let mut made = change::plan(&self.0, change, hosts)?;
         let is_stopped = made.findings.iter().any(Finding::stops);
         match made.unit.take().filter(|_| !is_stopped).and_then(|d| d.files.into_keys().next()) {
             Some(file) => Err(again(&file)),

@@ -5,7 +5,7 @@
 //! in the hunks as they are, which `git apply` accepts. There is never a colour, a clock or a setting in
 //! the output: the same two texts always give the same patch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -91,12 +91,32 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
         return changes;
     }
     let (old, new) = numbered(old, new);
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
-        if !matches!(op, DiffOp::Equal { .. }) {
-            push(op.old_range(), op.new_range());
+    // Lines that only one side has are no common lines, and most of what is searched.
+    let (common_old, common_new) = (shared(&old, &new), shared(&new, &old));
+    let number =
+        |lines: &[usize], shared: &[usize]| -> Vec<usize> { shared.iter().map(|i| lines[*i]).collect() };
+    let (mut at_old, mut at_new) = (0, 0);
+    for op in capture_diff_slices(Algorithm::Myers, &number(&old, &common_old), &number(&new, &common_new)) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            for n in 0..len {
+                let (i, j) = (common_old[old_index + n], common_new[new_index + n]);
+                if i > at_old || j > at_new {
+                    push(at_old..i, at_new..j);
+                }
+                (at_old, at_new) = (i + 1, j + 1);
+            }
         }
     }
+    if at_old < old.len() || at_new < new.len() {
+        push(at_old..old.len(), at_new..new.len());
+    }
     changes
+}
+
+/// Which of `lines` stand among `others`.
+fn shared(lines: &[usize], others: &[usize]) -> Vec<usize> {
+    let known: HashSet<&usize> = others.iter().collect();
+    (0..lines.len()).filter(|i| known.contains(&lines[*i])).collect()
 }
 
 /// Equal numbers for equal lines: they compare faster than long lines.

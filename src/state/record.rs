@@ -183,8 +183,8 @@ impl Records {
         for (i, value) in items.iter().enumerate() {
             let at = list.join(i);
             let Some(node) = doc.find(&at) else { continue };
-            let here = Some(position(doc.bytes(), node.range.start));
             let fault = |records: &mut Records, code, text: String| {
+                let here = Some(position(doc.bytes(), node.range.start));
                 records.fault(code, ".status.json".into(), here, Some(at.to_string()), text);
             };
             let Some(ticket) = value.get("ticket_id").and_then(Value::as_str).filter(|t| is_ticket_id(t))

@@ -56,8 +56,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "state",
         ],
     ),
-    ("restore", &["doc::content", "error", "history", "state"]),
-    ("verify", &["account", "doc", "error", "plan", "restore", "state"]),
+    ("restore", &["doc", "error", "history", "state"]),
+    ("verify", &["account", "doc", "error", "history", "plan", "restore", "state"]),
     // `render::json_schema` lists steps and releases in the published schema.
     (
         "render",

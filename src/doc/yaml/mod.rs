@@ -26,6 +26,7 @@ mod edit;
 mod gap;
 mod node;
 mod ops;
+mod plain;
 mod scalar;
 mod tree;
 
@@ -93,6 +94,9 @@ impl Frontmatter {
                 return Err(fault_at(bytes, Code::InvalidUtf8, at, "bytes that are no UTF-8"));
             }
         };
+        if let Some(root) = plain::read(&header, inner.clone()) {
+            return Frontmatter::from_root(range, inner, header, root);
+        }
         delimit::check_text(&header, inner.clone())?;
         let root = match tree::read(&header, inner.clone()) {
             Ok(root) => root,
