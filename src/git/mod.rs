@@ -22,7 +22,7 @@ pub use commits::Commits;
 pub use program::{GitFault, Program};
 pub use survey::{Head, ObjectFormat, Operation, Survey, Worktree};
 
-use program::{Call, Output, path_of, text_of};
+use program::{Answers, Call, Output, path_of, text_of};
 
 /// The nearest folder, `root` or above, that holds an entry named `.git` (folder, file or link).
 /// Looks at metadata only; no process.
@@ -90,50 +90,61 @@ impl Git {
     /// # Errors
     /// `.git` is there, but git is missing, fails, hangs or does not take it for a repository.
     pub fn open(root: &Path, program: &Program) -> Result<Option<Git>, GitFault> {
-        let Some(found) = find_top(root) else { return Ok(None) };
-        let root = resolve(root);
-        let mut git = Git {
+        let Some(mut git) = Git::at(root, program) else { return Ok(None) };
+        let answer = git.ask_all(&[WHERE]).next()?;
+        git.place(&answer)?;
+        Ok(Some(git))
+    }
+
+    /// [`open`](Git::open) and [`survey`](Git::survey) in one: all processes run at the same time. The
+    /// fault that is reported is the one the two would have met first.
+    ///
+    /// # Errors
+    /// As `open` and `survey`.
+    pub fn open_with_survey(root: &Path, program: &Program) -> Result<Option<(Git, Survey)>, GitFault> {
+        let Some(mut git) = Git::at(root, program) else { return Ok(None) };
+        // A `.git` that is a folder belongs to the main worktree, of which the list tells the branch.
+        let asks_head = !git.top.join(DOT_GIT).is_dir();
+        let head = asks_head.then_some(HEAD);
+        let questions: Vec<Question> = [WHERE, WORKTREES].into_iter().chain(head).chain([BRANCHES]).collect();
+        let mut answers = git.ask_all(&questions);
+        git.place(&answers.next()?)?;
+        let survey = git.survey_of(answers, asks_head)?;
+        Ok(Some((git, survey)))
+    }
+
+    /// Worktrees, the branches below `refs/heads/speculo/` and the one checked out here, and what is in
+    /// progress here. Two processes at the same time; in a linked worktree a third, and where the list
+    /// of worktrees does not tell what is checked out here, one or two more after them.
+    ///
+    /// # Errors
+    /// git fails, or names a branch it cannot read.
+    pub fn survey(&self) -> Result<Survey, GitFault> {
+        let asks_head = self.git_dir != self.common_dir;
+        let head = asks_head.then_some(HEAD);
+        let questions: Vec<Question> = [WORKTREES].into_iter().chain(head).chain([BRANCHES]).collect();
+        let answers = self.ask_all(&questions);
+        self.survey_of(answers, asks_head)
+    }
+
+    fn at(root: &Path, program: &Program) -> Option<Git> {
+        let top = find_top(root)?;
+        Some(Git {
             program: program.clone(),
-            top: found,
-            root,
+            top,
+            root: resolve(root),
             common_dir: PathBuf::new(),
             git_dir: PathBuf::new(),
             object_format: ObjectFormat::Sha1,
             shallow: false,
             work_tree: false,
             started: AtomicUsize::new(0),
-        };
-        // git repeats an option it does not know: a mark between paths that may hold line ends.
-        let output = git.ask(
-            &git.root,
-            &[
-                "rev-parse",
-                "--path-format=absolute",
-                "--show-object-format",
-                "--is-shallow-repository",
-                MARK,
-                "--absolute-git-dir",
-                MARK,
-                "--git-common-dir",
-                MARK,
-                "--show-cdup",
-            ],
-            None,
-        )?;
-        git.place(&output.stdout).ok_or_else(|| {
-            GitFault::new("`git rev-parse` answered something unexpected; git 2.36 or newer is needed")
-        })?;
-        Ok(Some(git))
+        })
     }
 
-    /// Worktrees, the branches below `refs/heads/speculo/` and the one checked out here, and what is in
-    /// progress here. Three processes.
-    ///
-    /// # Errors
-    /// git fails, or names a branch it cannot read.
-    pub fn survey(&self) -> Result<Survey, GitFault> {
-        let list = self.ask(&self.root, &["worktree", "list", "--porcelain", "-z"], None)?;
-        let mut worktrees = survey::parse_worktrees(&list.stdout)?;
+    /// Reads the answers to what a survey asks.
+    fn survey_of(&self, mut answers: Answers, asks_head: bool) -> Result<Survey, GitFault> {
+        let mut worktrees = survey::parse_worktrees(&answers.next()?.stdout)?;
         if self.work_tree
             && self.git_dir == self.common_dir
             && let Some(main) = worktrees.first_mut()
@@ -141,29 +152,33 @@ impl Git {
             // For a submodule git derives the main path from the git directory, where nothing lies.
             main.place(self.top.clone());
         }
+        let named = if asks_head { Some(head_of(&answers.next()?)?) } else { None };
+        let mut branches = survey::parse_branches(&answers.next()?.stdout)?;
 
-        let symbolic = self.ask_for(&self.root, &["symbolic-ref", "-q", "HEAD"], None, &[0, 1])?;
-        let target = String::from_utf8_lossy(&symbolic.stdout);
-        let target = target.trim_end_matches('\n');
-        if symbolic.code == 0 && !target.starts_with("refs/") {
-            return Err(GitFault::new("`git symbolic-ref` answered something unexpected"));
+        let main = worktrees.first().filter(|_| self.git_dir == self.common_dir);
+        let named = match named.or_else(|| survey::checked_out(main?)) {
+            Some(named) => named,
+            None => head_of(&self.ask_all(&[HEAD]).next()?)?,
+        };
+        // A worktree that is on this branch tells its tip as well.
+        let is_here = |worktree: &&Worktree| survey::checked_out(worktree).as_ref() == Some(&named);
+        match worktrees.iter().find(is_here).and_then(|worktree| worktree.head.clone()) {
+            _ if named.is_empty() => {}
+            Some(tip) => drop(branches.entry(named.clone()).or_insert(tip)),
+            None => {
+                let here = format!("{HEADS}{named}");
+                let refs = self.ask(&self.root, &["for-each-ref", REFS, &here], None)?;
+                // Also what lies below a branch of that name.
+                let mut found = survey::parse_branches(&refs.stdout)?;
+                branches.extend(found.remove_entry(&named));
+            }
         }
-        let named = target.strip_prefix(HEADS).unwrap_or_default();
-
-        let here = format!("{HEADS}{named}");
-        let mut args = vec!["for-each-ref", "--format=%(refname)%00%(objectname)", "refs/heads/speculo/"];
-        if !named.is_empty() {
-            args.push(&here);
-        }
-        let refs = self.ask(&self.root, &args, None)?;
-        let mut branches = survey::parse_branches(&refs.stdout)?;
-        branches.retain(|name, _| name == named || name.starts_with("speculo/"));
 
         let head = if !self.work_tree {
             Head::Bare
         } else if named.is_empty() {
             Head::Detached
-        } else if branches.contains_key(named) {
+        } else if branches.contains_key(&named) {
             Head::Branch
         } else {
             Head::Unborn
@@ -176,7 +191,7 @@ impl Git {
             shallow: self.shallow,
             bare: worktrees.first().is_some_and(|main| main.bare),
             head,
-            head_branch: (head == Head::Branch).then(|| named.to_owned()),
+            head_branch: (head == Head::Branch).then_some(named),
             worktrees,
             branches,
             operation: self.operation()?,
@@ -251,8 +266,8 @@ impl Git {
         }
         let mut args = STATUS.to_vec();
         args.push("--untracked-files=all");
-        let call = Call { folder: &folder, args: &args, input: None, ceiling: folder.parent() };
-        let output = self.run(call, &[0])?;
+        let call = Call { ceiling: folder.parent(), ..Call::new(&folder, &args) };
+        let output = self.run(call)?;
         let files: BTreeSet<String> = survey::parse_status(&output.stdout)?.into_iter().collect();
         Ok(files.into_iter().collect())
     }
@@ -329,8 +344,14 @@ impl Git {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Reads the answer of `rev-parse`.
-    fn place(&mut self, answer: &[u8]) -> Option<()> {
+    /// Takes over the answer of `rev-parse`.
+    fn place(&mut self, answer: &Output) -> Result<(), GitFault> {
+        self.read_place(&answer.stdout).ok_or_else(|| {
+            GitFault::new("`git rev-parse` answered something unexpected; git 2.36 or newer is needed")
+        })
+    }
+
+    fn read_place(&mut self, answer: &[u8]) -> Option<()> {
         let mark = format!("\n{MARK}\n").into_bytes();
         let mut parts = Vec::new();
         let mut rest = answer;
@@ -364,7 +385,8 @@ impl Git {
         }
         // This command takes no `:(literal)`, but reads a path as a path unless it starts with a colon.
         let input: Vec<u8> = paths.iter().flat_map(|path| format!("./{path}\0").into_bytes()).collect();
-        let output = self.ask_for(&self.top, &["check-ignore", "-z", "--stdin"], Some(input), &[0, 1])?;
+        let args = ["check-ignore", "-z", "--stdin"];
+        let output = self.run(Call { input: Some(input), codes: &[0, 1], ..Call::new(&self.top, &args) })?;
         let unexpected = || GitFault::new("`git check-ignore` answered something unexpected");
         let mut ignored = Vec::new();
         for field in output.stdout.split(|b| *b == 0).filter(|field| !field.is_empty()) {
@@ -399,23 +421,27 @@ impl Git {
     }
 
     fn ask(&self, folder: &Path, args: &[&str], input: Option<Vec<u8>>) -> Result<Output, GitFault> {
-        self.ask_for(folder, args, input, &[0])
+        self.run(Call { input, ..Call::new(folder, args) })
     }
 
-    fn ask_for(
-        &self,
-        folder: &Path,
-        args: &[&str],
-        input: Option<Vec<u8>>,
-        codes: &[i32],
-    ) -> Result<Output, GitFault> {
-        self.run(Call { folder, args, input, ceiling: None }, codes)
+    /// Asks these at the same time.
+    fn ask_all(&self, questions: &[Question]) -> Answers {
+        self.started.fetch_add(questions.len(), Ordering::Relaxed);
+        let call =
+            |question: &Question| Call { codes: question.codes, ..Call::new(&self.root, question.args) };
+        self.program.run_all(questions.iter().map(call).collect())
     }
 
-    fn run(&self, call: Call<'_>, codes: &[i32]) -> Result<Output, GitFault> {
+    fn run(&self, call: Call<'_>) -> Result<Output, GitFault> {
         self.started.fetch_add(1, Ordering::Relaxed);
-        self.program.run(call, codes)
+        self.program.run(call)
     }
+}
+
+/// A question that is the same for every repository: arguments, and the exit codes of an answer.
+struct Question {
+    args: &'static [&'static str],
+    codes: &'static [i32],
 }
 
 /// The deepest folder that holds all these paths; empty when that is the top level.
@@ -430,9 +456,40 @@ fn common_folder(paths: &[String]) -> String {
     common
 }
 
+/// The branch that `symbolic-ref` names, below `refs/heads/`; empty when HEAD is none.
+fn head_of(answer: &Output) -> Result<String, GitFault> {
+    let target = String::from_utf8_lossy(&answer.stdout);
+    let target = target.trim_end_matches('\n');
+    if answer.code == 0 && !target.starts_with("refs/") {
+        return Err(GitFault::new("`git symbolic-ref` answered something unexpected"));
+    }
+    Ok(target.strip_prefix(HEADS).unwrap_or_default().to_owned())
+}
+
 fn absolute(bytes: &[u8]) -> Option<PathBuf> {
     path_of(bytes).filter(|path| path.is_absolute()).map(|path| resolve(&path))
 }
+
+/// git repeats an option it does not know: a mark between paths that may hold line ends.
+const WHERE: Question = Question {
+    args: &[
+        "rev-parse",
+        "--path-format=absolute",
+        "--show-object-format",
+        "--is-shallow-repository",
+        MARK,
+        "--absolute-git-dir",
+        MARK,
+        "--git-common-dir",
+        MARK,
+        "--show-cdup",
+    ],
+    codes: &[0],
+};
+const WORKTREES: Question = Question { args: &["worktree", "list", "--porcelain", "-z"], codes: &[0] };
+const HEAD: Question = Question { args: &["symbolic-ref", "-q", "HEAD"], codes: &[0, 1] };
+const BRANCHES: Question = Question { args: &["for-each-ref", REFS, "refs/heads/speculo/"], codes: &[0] };
+const REFS: &str = "--format=%(refname)%00%(objectname)";
 
 /// Renames are two entries, submodules count, and configuration has no say.
 const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--ignore-submodules=none", "--no-renames"];

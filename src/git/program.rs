@@ -1,14 +1,17 @@
-//! Runs git: one process at a time, in an environment of our own, with a time limit.
+//! Runs git: a few processes at a time, in an environment of our own, with a time limit.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::finding::{Code, Finding, Scope};
 
@@ -85,68 +88,59 @@ impl Program {
         self
     }
 
-    /// Runs git to its end. An exit code not among `codes`, and a success that git itself calls
+    /// Runs git to its end. An exit code not among those expected, and a success that git itself calls
     /// incomplete, is a fault.
-    pub(super) fn run(&self, call: Call<'_>, codes: &[i32]) -> Result<Output, GitFault> {
-        let Call { folder, args, input, ceiling } = call;
-        let shown = shown(args);
-        let again = || command(folder, args);
+    pub(super) fn run(&self, call: Call<'_>) -> Result<Output, GitFault> {
+        self.run_all(vec![call]).next()
+    }
 
-        let mut child = self
-            .start(folder, args, input.is_some(), ceiling)
-            .map_err(|e| GitFault::new(format!("cannot start {}: {e}", Path::new(&self.path).display())))?;
-        let finished = finish(&mut child, input, Instant::now() + self.limit);
-        let (status, stdout, stderr) = match finished {
-            Ok(Some(finished)) => finished,
-            Ok(None) => {
-                end(&mut child);
-                let message = format!("`{shown}` did not finish within {:?}", self.limit);
-                return Err(GitFault::new(message).hint(again()));
+    /// Runs git once for each call, all at the same time. Answers are in the order of the calls, and the
+    /// first fault in that order is the last answer: what is still running then is ended.
+    pub(super) fn run_all(&self, calls: Vec<Call<'_>>) -> Answers {
+        let mut running: Vec<Running<'_>> = calls.into_iter().map(|call| self.begin(call)).collect();
+        loop {
+            running.iter_mut().for_each(Running::advance);
+            let known = running.iter().take_while(|process| process.is_ended).count();
+            let fault = running.iter().take(known).position(|process| process.answer.is_err());
+            if let Some(last) = fault.or((known == running.len()).then_some(known)) {
+                running.truncate(last.saturating_add(1));
+                let answers: Vec<_> = running.into_iter().map(Running::into_answer).collect();
+                return Answers(answers.into_iter());
             }
-            Err(e) => {
-                end(&mut child);
-                return Err(GitFault::new(format!("cannot read what `{shown}` says: {e}")).hint(again()));
-            }
-        };
-
-        let stderr = String::from_utf8_lossy(&stderr);
-        let Some(code) = status.code().filter(|code| codes.contains(code)) else {
-            let said = first_line(&stderr).unwrap_or_else(|| status.to_string());
-            let hint = remedy(&stderr).unwrap_or_else(again);
-            return Err(GitFault::new(format!("`{shown}` failed: {said}")).hint(hint));
-        };
-        if let Some(line) = stderr.lines().find(|line| INCOMPLETE.iter().any(|start| line.starts_with(start)))
-        {
-            return Err(GitFault::new(format!("`{shown}` is incomplete: {}", clip(line))).hint(again()));
+            wait(&mut running);
         }
-        Ok(Output { code, stdout })
+    }
+
+    fn begin<'a>(&self, call: Call<'a>) -> Running<'a> {
+        let started = self
+            .start(&call)
+            .map_err(|e| GitFault::new(format!("cannot start {}: {e}", Path::new(&self.path).display())));
+        Running::new(call, started, self.limit)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this module is the one that starts git")]
-    fn start(&self, folder: &Path, args: &[&str], piped: bool, ceiling: Option<&Path>) -> io::Result<Child> {
+    fn start(&self, call: &Call<'_>) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
-        command.env_clear().envs(self.environment(ceiling));
-        command.arg("-C").arg(folder).args(GLOBAL).args(args);
-        command.stdin(if piped { Stdio::piped() } else { Stdio::null() });
+        self.set_environment(&mut command, call.ceiling);
+        command.arg("-C").arg(call.folder).args(GLOBAL).args(call.args);
+        command.stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own, so that what git started can be ended with it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.process_group(0);
         command.spawn()
     }
 
-    /// The environment we were started in, without what changes git's answers.
-    fn environment(&self, ceiling: Option<&Path>) -> BTreeMap<OsString, OsString> {
-        let inherited = self.inherited.iter().cloned();
-        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().chain(inherited).collect();
-        variables.retain(|name, _| !changes_answers(name));
-        for (name, value) in SET {
-            variables.insert(name.into(), value.into());
+    /// The environment we were started in, without what changes git's answers. Variables are taken out
+    /// one by one: a command whose `PATH` is its own cannot be started without a copy of this process.
+    fn set_environment(&self, command: &mut Command, ceiling: Option<&Path>) {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| changes_answers(name)) {
+            command.env_remove(name);
         }
+        command.envs(self.inherited.iter().filter(|(name, _)| !changes_answers(name)).cloned());
+        command.envs(SET);
         if let Some(ceiling) = ceiling {
-            variables.insert("GIT_CEILING_DIRECTORIES".into(), ceiling.into());
+            command.env("GIT_CEILING_DIRECTORIES", ceiling);
         }
-        variables
     }
 }
 
@@ -159,12 +153,31 @@ pub(super) struct Call<'a> {
     pub(super) input: Option<Vec<u8>>,
     /// The folder above which no repository is looked for, exclusive.
     pub(super) ceiling: Option<&'a Path>,
+    /// The exit codes of an answer.
+    pub(super) codes: &'a [i32],
+}
+
+impl<'a> Call<'a> {
+    /// A question without input that git answers with exit code 0.
+    pub(super) fn new(folder: &'a Path, args: &'a [&'a str]) -> Call<'a> {
+        Call { folder, args, input: None, ceiling: None, codes: &[0] }
+    }
 }
 
 /// One answer.
 pub(super) struct Output {
     pub(super) code: i32,
     pub(super) stdout: Vec<u8>,
+}
+
+/// Answers in the order of the questions, up to the first fault.
+pub(super) struct Answers(std::vec::IntoIter<Result<Output, GitFault>>);
+
+impl Answers {
+    /// The answer to the next question.
+    pub(super) fn next(&mut self) -> Result<Output, GitFault> {
+        self.0.next().unwrap_or_else(|| Err(GitFault::new("git was not asked")))
+    }
 }
 
 /// The command line that shows the same to a person.
@@ -176,10 +189,7 @@ pub(super) fn command(folder: &Path, args: &[&str]) -> String {
 
 /// A path as git printed it.
 pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    #[cfg(unix)]
-    return Some(PathBuf::from(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)));
-    #[cfg(not(unix))]
-    return String::from_utf8(bytes.to_vec()).ok().map(PathBuf::from);
+    Some(PathBuf::from(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
 }
 
 /// A path as text to show and compare: bytes that are no UTF-8 as `\xNN`.
@@ -194,71 +204,205 @@ pub(super) fn text_of(bytes: &[u8]) -> String {
     text
 }
 
-/// Status, standard output and standard error, when all three are there in time. No thread is waited
-/// for: a process that git left behind may keep a pipe open for ever.
-fn finish(
-    child: &mut Child,
-    input: Option<Vec<u8>>,
+/// A process and what it has said so far. Its pipes do not block and nobody waits for them alone: a
+/// process that git left behind may keep one open for ever.
+struct Running<'a> {
+    call: Call<'a>,
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    written: usize,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    said: Vec<u8>,
+    complained: Vec<u8>,
+    limit: Duration,
     deadline: Instant,
-) -> io::Result<Option<(ExitStatus, Vec<u8>, Vec<u8>)>> {
-    if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-        // A git that stops reading says why on standard error, or answers too little.
-        thread::Builder::new().spawn(move || pipe.write_all(&input))?;
+    /// How long to wait for the end of a process that has closed its pipes; it grows.
+    pause: Duration,
+    is_ended: bool,
+    answer: Result<Output, GitFault>,
+}
+
+impl<'a> Running<'a> {
+    fn new(call: Call<'a>, started: Result<Child, GitFault>, limit: Duration) -> Running<'a> {
+        let mut running = Running {
+            call,
+            child: None,
+            stdin: None,
+            written: 0,
+            stdout: None,
+            stderr: None,
+            said: Vec::new(),
+            complained: Vec::new(),
+            limit,
+            deadline: Instant::now() + limit,
+            pause: PAUSES.0,
+            is_ended: false,
+            answer: Err(GitFault::new("git did not answer")),
+        };
+        match started {
+            Ok(mut child) => {
+                running.stdin = child.stdin.take();
+                running.stdout = child.stdout.take();
+                running.stderr = child.stderr.take();
+                running.child = Some(child);
+                let set = running.pipes().try_for_each(do_not_block);
+                if let Err(e) = set {
+                    running.unreadable(&e.into());
+                }
+            }
+            Err(fault) => running.end(Err(fault)),
+        }
+        running
     }
-    let (sender, receiver) = mpsc::channel();
-    if let Some(pipe) = child.stdout.take() {
-        collect(pipe, Stream::Out, sender.clone())?;
+
+    fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let stdin = self.stdin.as_ref().map(AsFd::as_fd);
+        let stdout = self.stdout.as_ref().map(AsFd::as_fd);
+        stdin.into_iter().chain(stdout).chain(self.stderr.as_ref().map(AsFd::as_fd))
     }
-    if let Some(pipe) = child.stderr.take() {
-        collect(pipe, Stream::Err, sender)?;
-    }
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    for _ in 0..2 {
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok((Stream::Out, bytes)) => out = bytes?,
-            Ok((Stream::Err, bytes)) => err = bytes?,
-            Err(_) => return Ok(None),
+
+    /// Does whatever can be done without waiting.
+    fn advance(&mut self) {
+        if self.is_ended {
+            return;
+        }
+        self.write();
+        let read = read(&mut self.stdout, &mut self.said)
+            .and_then(|()| read(&mut self.stderr, &mut self.complained));
+        if let Err(e) = read {
+            return self.unreadable(&e);
+        }
+        if self.has_closed() {
+            match self.child.as_mut().map(Child::try_wait).transpose() {
+                Ok(Some(Some(status))) => {
+                    // Its number may be another process's by now.
+                    self.child = None;
+                    let answer = self.judge(status);
+                    return self.end(answer);
+                }
+                Ok(_) => {}
+                Err(e) => return self.unreadable(&e),
+            }
+        }
+        if Instant::now() >= self.deadline {
+            let message = format!("`{}` did not finish within {:?}", shown(self.call.args), self.limit);
+            self.end(Err(GitFault::new(message).hint(self.again())));
         }
     }
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some((status, out, err)));
+
+    /// Whether everything was said.
+    fn has_closed(&self) -> bool {
+        self.stdout.is_none() && self.stderr.is_none()
+    }
+
+    fn write(&mut self) {
+        let Some(pipe) = &mut self.stdin else { return };
+        let input = self.call.input.as_deref().unwrap_or_default();
+        while self.written < input.len() {
+            match pipe.write(&input[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // A git that stops reading says why on standard error, or answers too little.
+                Err(_) => break,
+            }
         }
-        if Instant::now() >= deadline {
-            return Ok(None);
+        self.stdin = None;
+    }
+
+    /// What the end of the process and its words come to.
+    fn judge(&mut self, status: ExitStatus) -> Result<Output, GitFault> {
+        let shown = shown(self.call.args);
+        let stderr = String::from_utf8_lossy(&self.complained);
+        let Some(code) = status.code().filter(|code| self.call.codes.contains(code)) else {
+            let said = first_line(&stderr).unwrap_or_else(|| status.to_string());
+            let hint = remedy(&stderr).unwrap_or_else(|| self.again());
+            return Err(GitFault::new(format!("`{shown}` failed: {said}")).hint(hint));
+        };
+        if let Some(line) = stderr.lines().find(|line| INCOMPLETE.iter().any(|start| line.starts_with(start)))
+        {
+            return Err(GitFault::new(format!("`{shown}` is incomplete: {}", clip(line))).hint(self.again()));
         }
-        thread::sleep(Duration::from_millis(1));
+        Ok(Output { code, stdout: std::mem::take(&mut self.said) })
+    }
+
+    fn unreadable(&mut self, e: &io::Error) {
+        let message = format!("cannot read what `{}` says: {e}", shown(self.call.args));
+        self.end(Err(GitFault::new(message).hint(self.again())));
+    }
+
+    fn again(&self) -> String {
+        command(self.call.folder, self.call.args)
+    }
+
+    fn end(&mut self, answer: Result<Output, GitFault>) {
+        self.kill();
+        (self.stdin, self.stdout, self.stderr) = (None, None, None);
+        self.is_ended = true;
+        self.answer = answer;
+    }
+
+    /// Ends the process, if it still runs, and whatever it started; failures mean that it is gone already.
+    fn kill(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    fn into_answer(mut self) -> Result<Output, GitFault> {
+        std::mem::replace(&mut self.answer, Err(GitFault::new("git did not answer")))
     }
 }
 
-enum Stream {
-    Out,
-    Err,
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
 
-fn collect<R: Read + Send + 'static>(
-    mut pipe: R,
-    stream: Stream,
-    sender: mpsc::Sender<(Stream, io::Result<Vec<u8>>)>,
-) -> io::Result<()> {
-    thread::Builder::new().spawn(move || {
-        let mut bytes = Vec::new();
-        let result = pipe.read_to_end(&mut bytes).map(|_| bytes);
-        // Nobody listens any more once the time is over.
-        let _ = sender.send((stream, result));
-    })?;
-    Ok(())
+/// Until something can be read or written, a process may have ended, or its time is over.
+fn wait(running: &mut [Running<'_>]) {
+    let now = Instant::now();
+    let mut longest = Duration::MAX;
+    for process in running.iter_mut().filter(|process| !process.is_ended) {
+        longest = longest.min(process.deadline.saturating_duration_since(now));
+        if process.has_closed() {
+            longest = longest.min(process.pause);
+            process.pause = (process.pause * 2).min(PAUSES.1);
+        }
+    }
+    let mut pipes = Vec::new();
+    for process in running.iter().filter(|process| !process.is_ended) {
+        pipes.extend(process.stdin.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+        pipes.extend(process.stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        pipes.extend(process.stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+    }
+    let longest = Timespec::try_from(longest).ok();
+    // A signal, or no memory: whoever waits looks again anyway.
+    if poll(&mut pipes, longest.as_ref()).is_err() {
+        std::thread::sleep(PAUSES.0);
+    }
 }
 
-/// Ends the child and whatever it started; failures mean that it is gone already.
-fn end(child: &mut Child) {
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process_group(
-        rustix::process::Pid::from_child(child),
-        rustix::process::Signal::KILL,
-    );
-    let _ = child.kill();
-    let _ = child.wait();
+fn do_not_block(pipe: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
+}
+
+/// Reads what is there; at the end the pipe is let go. Only so much at a time, since a process may talk
+/// faster than anybody reads.
+fn read(pipe: &mut Option<impl Read>, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let Some(open) = pipe else { return Ok(()) };
+    match open.by_ref().take(AT_A_TIME).read_to_end(bytes) {
+        Ok(count) if count as u64 == AT_A_TIME => Ok(()),
+        Ok(_) => {
+            *pipe = None;
+            Ok(())
+        }
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
+        Err(e) => Err(e),
+    }
 }
 
 fn shown(args: &[&str]) -> String {
@@ -288,6 +432,12 @@ fn changes_answers(name: &OsStr) -> bool {
 }
 
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// The first and the longest pause between two looks at a process that is about to end.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(5));
+
+/// How many bytes are read before the clock is looked at again.
+const AT_A_TIME: u64 = 1 << 20;
 
 const SET: [(&str, &str); 4] = [
     ("LC_ALL", "C"),

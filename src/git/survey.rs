@@ -180,6 +180,15 @@ pub(super) fn parse_worktrees(bytes: &[u8]) -> Result<Vec<Worktree>, GitFault> {
     Ok(worktrees)
 }
 
+/// The branch that an entry of the list says is checked out, empty for a commit; `None` when it says
+/// neither, or a ref that is no branch.
+pub(super) fn checked_out(worktree: &Worktree) -> Option<String> {
+    match &worktree.branch {
+        Some(branch) => Some(branch.clone()).filter(|branch| !branch.starts_with("refs/")),
+        None => worktree.detached.then(String::new),
+    }
+}
+
 /// Reads lines `refname NUL objectname` into short names and tips.
 pub(super) fn parse_branches(bytes: &[u8]) -> Result<BTreeMap<String, String>, GitFault> {
     let mut branches = BTreeMap::new();

@@ -985,18 +985,82 @@ fn processes_do_not_depend_on_how_much_is_asked() {
     let git = repo.open();
     assert_eq!(git.processes(), 1);
     let survey = git.survey().unwrap();
-    assert_eq!((survey.branches.len(), survey.worktrees.len(), git.processes()), (31, 4, 4));
+    assert_eq!((survey.branches.len(), survey.worktrees.len(), git.processes()), (31, 4, 3));
     let branches: Vec<String> = survey.branches.keys().cloned().collect();
     git.history(&branches, &ids).unwrap();
-    assert_eq!(git.processes(), 6);
+    assert_eq!(git.processes(), 5);
     git.history(&strings(&["main"]), &[]).unwrap();
-    assert_eq!(git.processes(), 8);
+    assert_eq!(git.processes(), 7);
     git.history(&[], &strings(&["-rf", "a;b:c"])).unwrap();
-    assert_eq!(git.processes(), 8);
+    assert_eq!(git.processes(), 7);
     for worktree in &survey.worktrees {
         git.dirty(&worktree.path).unwrap();
     }
-    assert_eq!(git.processes(), 12);
+    assert_eq!(git.processes(), 11);
+}
+
+#[test]
+fn processes_of_a_survey_in_each_situation() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let counted = |folder: &str, opening: usize, expected: (Head, Option<&str>, usize)| {
+        let git = lab.open(folder);
+        let survey = git.survey().unwrap();
+        let seen = (survey.head, survey.head_branch.as_deref(), git.processes());
+        assert_eq!(seen, expected, "{folder}");
+        let (git, at_once) = Git::open_with_survey(&lab.path(folder), &lab.program()).unwrap().unwrap();
+        assert_eq!(at_once, survey, "{folder}");
+        assert_eq!(git.processes(), opening, "{folder}");
+    };
+    // Nothing tells whether the branch of an unborn HEAD is there.
+    counted("r", 4, (Head::Unborn, None, 4));
+    repo.commit("a.txt", "1\n");
+    counted("r", 3, (Head::Branch, Some("main"), 3));
+    repo.git(&["worktree", "add", "-q", "-b", "w", "wt"]);
+    repo.git(&["worktree", "add", "-q", "--detach", "loose"]);
+    counted("r/wt", 4, (Head::Branch, Some("w"), 4));
+    counted("r/loose", 4, (Head::Detached, None, 4));
+    // A branch by another name is not what is checked out.
+    repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
+    counted("r", 3, (Head::Branch, Some("main"), 3));
+    // What is no branch is asked about once more, and is none.
+    repo.git(&["update-ref", "refs/other/x", "main"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/other/x"]);
+    counted("r", 4, (Head::Detached, None, 4));
+    repo.git(&["checkout", "-q", "--detach", "main"]);
+    counted("r", 3, (Head::Detached, None, 3));
+    lab.git(&["clone", "-q", "--bare", "-b", "main", "r", "c/.git"]);
+    counted("c", 5, (Head::Bare, None, 5));
+}
+
+#[test]
+fn survey_of_a_branch_that_has_the_name_of_a_ref() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let id = repo.commit("a.txt", "1\n");
+    repo.git(&["checkout", "-q", "-b", "refs/other/x"]);
+    let survey = repo.survey();
+    assert_eq!(survey.head_branch.as_deref(), Some("refs/other/x"));
+    assert_eq!(survey.branches, BTreeMap::from([("refs/other/x".into(), id)]));
+}
+
+#[test]
+fn questions_of_a_survey_are_asked_at_the_same_time() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
+    let met = lab.folder("met");
+    // Each waits for the other two.
+    let body = format!(
+        "for word in \"$@\"; do case $word in rev-parse|worktree|for-each-ref) : > '{met}'/$word;; esac; done\n\
+         until [ -e '{met}/rev-parse' ] && [ -e '{met}/worktree' ] && [ -e '{met}/for-each-ref' ]; do sleep 0.01; done\n\
+         exec git \"$@\"",
+        met = met.display()
+    );
+    let program = lab.script("git", &body).limit(Duration::from_secs(20));
+    let (git, survey) = Git::open_with_survey(&repo.path, &program).unwrap().unwrap();
+    assert_eq!((survey, git.processes()), (repo.survey(), 3));
 }
 
 // ---- git that does not answer -----------------------------------------------------------------------
@@ -1042,12 +1106,92 @@ fn git_that_hangs() {
 
 #[test]
 fn git_that_hangs_is_ended_with_what_it_started() {
+    for end in ["wait", "exit 0"] {
+        let lab = Lab::new();
+        let repo = lab.repository("r");
+        let marker = lab.path("survived");
+        let body = format!("(sleep 1; touch '{}') & {end}", marker.display());
+        let program = lab.script("hanging", &body).limit(Duration::from_millis(300));
+        assert!(Git::open(&repo.path, &program).is_err());
+        std::thread::sleep(Duration::from_millis(1500));
+        assert!(!marker.exists(), "{end}");
+    }
+}
+
+#[test]
+fn git_that_leaves_a_process_behind_is_not_waited_for() {
     let lab = Lab::new();
     let repo = lab.repository("r");
+    let program = lab.script("git", "sleep 60 > /dev/null 2>&1 & exec git \"$@\"");
+    let before = Instant::now();
+    assert!(Git::open(&repo.path, &program).unwrap().is_some());
+    assert!(before.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn git_that_says_more_than_pipes_hold() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let flood = "head -c 300000 /dev/zero | tr '\\0' 'x'";
+    let program = lab.script("git", &format!("{flood} >&2; echo >&2; {flood}; {flood} >&2"));
+    let fault = Git::open(&repo.path, &program).unwrap_err();
+    assert!(fault.message.starts_with("`git rev-parse` answered something unexpected"), "{fault}");
+}
+
+#[test]
+fn git_that_is_asked_more_than_pipes_hold() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let id = repo.commit("a.txt", "1\n");
+    let mut asked: Vec<String> = (0..20_000).map(|n| format!("{n:040x}")).collect();
+    asked.push(id.clone());
+    let commits = repo.open().history(&strings(&["main"]), &asked).unwrap();
+    assert_eq!(commits.resolve(&id), Some(id.as_str()));
+    assert_eq!(commits.resolve(&asked[1]), None);
+    // One that does not read is told by its answer.
+    let program = lab.script("git", "case \" $* \" in *\" cat-file \"*) exit 0;; esac\nexec git \"$@\"");
+    let git = Git::open(&repo.path, &program).unwrap().unwrap();
+    let fault = git.history(&[], &asked).unwrap_err();
+    assert_eq!(fault.message, "`git cat-file` answered something unexpected");
+}
+
+#[test]
+fn git_that_fails_at_several_questions_is_told_by_the_first() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
+    let late = "sleep 0.3; echo 'fatal: late' >&2; exit 128";
+    let soon = "echo 'fatal: soon' >&2; exit 128";
+    let odd = "sleep 0.3; echo odd; exit 0";
+    for (rev_parse, worktree, told) in [
+        (late, soon, "`git rev-parse` failed: late"),
+        (odd, soon, "`git rev-parse` answered something unexpected"),
+        ("exec git \"$@\"", late, "`git worktree list` failed: late"),
+        ("exec git \"$@\"", odd, "`git worktree list` answered something unexpected"),
+    ] {
+        let body = format!(
+            "case \" $* \" in *\" rev-parse \"*) {rev_parse};; *\" worktree \"*) {worktree};; esac\n{soon}"
+        );
+        let program = lab.script("git", &body);
+        let fault = Git::open_with_survey(&repo.path, &program).unwrap_err();
+        assert!(fault.message.starts_with(told), "{told}: {fault}");
+    }
+}
+
+#[test]
+fn git_that_fails_at_one_question_is_not_waited_for_at_the_next() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
     let marker = lab.path("survived");
-    let body = format!("(sleep 1; touch '{}') & wait", marker.display());
-    let program = lab.script("hanging", &body).limit(Duration::from_millis(300));
-    assert!(Git::open(&repo.path, &program).is_err());
+    let body = format!(
+        "case \" $* \" in *\" rev-parse \"*) echo 'fatal: no' >&2; exit 128;; esac\nsleep 1; touch '{}'",
+        marker.display()
+    );
+    let before = Instant::now();
+    let fault = Git::open_with_survey(&repo.path, &lab.script("git", &body)).unwrap_err();
+    assert!(fault.message.starts_with("`git rev-parse` failed: no"), "{fault}");
+    assert!(before.elapsed() < Duration::from_millis(900));
     std::thread::sleep(Duration::from_millis(1500));
     assert!(!marker.exists());
 }
@@ -1074,13 +1218,15 @@ fn git_that_fails_later() {
         let lab = Lab::new();
         let repo = lab.repository("r");
         repo.commit("a.txt", "1\n");
-        repo.write("new", "1\n");
+        // In a linked worktree everything is asked.
+        repo.git(&["worktree", "add", "-q", "-b", "w", "wt"]);
+        repo.write("wt/new", "1\n");
         for body in ["echo 'fatal: torn' >&2; exit 128", "echo 'what is this'; exit 0"] {
             let program = lab.script(
                 "git",
                 &format!("case \" $* \" in *\" {subcommand} \"*) {body};; esac\nexec git \"$@\""),
             );
-            let git = Git::open(&repo.path, &program).unwrap().unwrap();
+            let git = Git::open(&repo.path.join("wt"), &program).unwrap().unwrap();
             let fault = ask(&git).unwrap_err();
             assert!(fault.message.contains(&format!("git {subcommand}")), "{subcommand}: {fault}");
         }
