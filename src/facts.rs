@@ -1,15 +1,15 @@
 //! What git shows about the records of a state, as plain data (contract.md §3, §8).
 //!
 //! Collected once, with a fixed number of processes plus one per registered worktree of a record; every
-//! question after that is answered from here.
+//! question after that is answered from here, without looking at the disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::decisions::Decisions;
-use crate::git::{self, Commits, Git, GitFault, Survey, Worktree};
+use crate::git::{self, Commits, Git, GitFault, Resolver, Survey, Worktree};
 use crate::history::short_sha256;
 use crate::state::change::is_change_name;
 use crate::state::record::{Record, Records};
@@ -27,7 +27,7 @@ pub struct Facts {
     pub root: PathBuf,
     /// Worktrees, branches, state of the repository.
     pub survey: Survey,
-    /// Existence and ancestry of everything the records name.
+    /// Existence and ancestry of everything the records name, as far as something is judged by it.
     pub commits: Commits,
     /// Uncommitted and untracked files, by resolved worktree path.
     pub dirty: BTreeMap<PathBuf, Vec<String>>,
@@ -45,6 +45,10 @@ pub struct Facts {
     recorded: (BTreeSet<PathBuf>, BTreeSet<String>),
     /// What names a change, by the change's name.
     items: BTreeMap<String, Items>,
+    /// Positions of registered worktrees, the main one apart, by resolved path.
+    by_path: HashMap<PathBuf, Vec<usize>>,
+    /// The same by branch.
+    by_branch: HashMap<String, Vec<usize>>,
 }
 
 /// One side of a record: its source or its candidate.
@@ -107,6 +111,35 @@ fn below_worktrees(path: &str) -> Option<&str> {
     path.strip_prefix(WORKTREES)?.strip_prefix('/')
 }
 
+/// Whether there is a worktree below the worktree folder, or a branch of ours: anything that may name a
+/// change, belong to a record in history, or be a stranger.
+pub fn shows_items(survey: &Survey, root: &Path) -> bool {
+    let (root, worktrees) = places(root);
+    let is_ours = |w| below_root(&root, &worktrees, w).is_some_and(|p| below_worktrees(&p).is_some());
+    survey.branches.keys().any(|b| b.starts_with(BRANCHES)) || survey.worktrees.iter().any(is_ours)
+}
+
+/// The project root and the folder of worktrees in it, resolved.
+fn places(root: &Path) -> (PathBuf, PathBuf) {
+    let root = git::resolve(root);
+    let worktrees = git::resolve(&root.join(WORKTREES));
+    (root, worktrees)
+}
+
+fn below_root(root: &Path, worktrees: &Path, worktree: &Worktree) -> Option<String> {
+    let joined = |below: &Path| {
+        let parts: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+        (!parts.is_empty()).then(|| parts.join("/"))
+    };
+    match worktree.resolved.strip_prefix(root) {
+        Ok(below) => joined(below),
+        Err(_) => {
+            let below = worktree.resolved.strip_prefix(worktrees).ok()?;
+            joined(below).map(|below| format!("{WORKTREES}/{below}"))
+        }
+    }
+}
+
 /// Whether a text can be a commit id, whole or short: a record's SHA is never read as a branch or tag.
 fn is_sha(text: &str) -> bool {
     (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
@@ -124,17 +157,18 @@ struct Questions {
 }
 
 impl Questions {
-    fn of(records: &Records, out: &mut Questions) {
+    /// What stands in history owns worktrees and branches, and is of no account where there are none.
+    fn of(records: &Records, has_items: bool, out: &mut Questions) {
         for record in &records.list {
             out.value(&record.value);
             out.sides.extend(pairs(&record.value));
         }
-        for past in &records.past {
+        for past in records.past.iter().filter(|_| has_items) {
             out.value(&past.value);
             out.revisions.extend(past.branch_tip.clone());
             out.others.extend(pairs(&past.value));
         }
-        out.others.extend(records.context.iter().flat_map(pairs));
+        out.others.extend(records.context.iter().filter(|_| has_items).flat_map(pairs));
     }
 
     fn value(&mut self, value: &Value) {
@@ -148,7 +182,10 @@ impl Questions {
 }
 
 impl Facts {
-    /// Ask git everything at once.
+    /// Survey the repository, then collect by what it [shows](Facts::from_survey).
+    ///
+    /// # Errors
+    /// git fails.
     pub fn collect<'a>(
         git: &Git,
         root: &Path,
@@ -156,9 +193,30 @@ impl Facts {
         default_branch: Option<&str>,
         decisions: &Decisions,
     ) -> Result<Facts, GitFault> {
-        let survey = git.survey()?;
+        Facts::from_survey(git, git.survey()?, root, records, default_branch, decisions)
+    }
+
+    /// Ask git about everything that records, decisions and what the survey shows can be judged by. About
+    /// commits it is not asked when there is nothing to judge: no record on disk, no decision about a
+    /// workspace, and no [item](shows_items).
+    ///
+    /// # Errors
+    /// git fails.
+    pub fn from_survey<'a>(
+        git: &Git,
+        survey: Survey,
+        root: &Path,
+        records: impl IntoIterator<Item = &'a Records>,
+        default_branch: Option<&str>,
+        decisions: &Decisions,
+    ) -> Result<Facts, GitFault> {
+        let has_items = shows_items(&survey, root);
         let mut asked = Questions::default();
-        records.into_iter().for_each(|r| Questions::of(r, &mut asked));
+        let mut has_records = false;
+        for records in records {
+            has_records |= !records.list.is_empty();
+            Questions::of(records, has_items, &mut asked);
+        }
         asked.branches.extend(survey.branches.keys().cloned());
         asked.branches.extend(survey.head_branch.clone());
         asked.branches.extend(default_branch.map(|b| short_branch(b.to_string())));
@@ -170,17 +228,30 @@ impl Facts {
             asked.revisions.insert(workspace.base_sha.clone());
             named.insert(workspace.locator.clone());
         }
-        let branches: Vec<_> = asked.branches.into_iter().collect();
-        let revisions: Vec<_> = asked.revisions.into_iter().collect();
-        let commits = git.history(&branches, &revisions)?;
+        let commits = if has_records || has_items || !named.is_empty() {
+            let branches: Vec<_> = asked.branches.into_iter().collect();
+            let revisions: Vec<_> = asked.revisions.into_iter().collect();
+            git.history(&branches, &revisions)?
+        } else {
+            Commits::default()
+        };
 
-        let root = git::resolve(root);
-        let all = || asked.sides.iter().chain(&asked.others);
-        named.extend(all().filter_map(|s| s.path.clone()));
-        let resolved = named.into_iter().map(|p| (p.clone(), git::resolve(&root.join(p)))).collect();
-        let paths = asked.sides.iter().filter_map(|s| s.path.clone());
-        let folders = paths.filter(|p| root.join(p).exists()).collect();
-        let worktrees = git::resolve(&root.join(WORKTREES));
+        let (root, worktrees) = places(root);
+        let mut resolver = Resolver::default();
+        let mut resolved = BTreeMap::new();
+        let mut folders = BTreeSet::new();
+        for path in asked.sides.iter().filter_map(|s| s.path.clone()) {
+            let found = resolver.resolve(&root.join(&path));
+            if found.exists {
+                folders.insert(path.clone());
+            }
+            resolved.insert(path, found.path);
+        }
+        named.extend(asked.others.iter().filter_map(|s| s.path.clone()));
+        for path in named {
+            let found = resolver.resolve(&root.join(&path));
+            resolved.insert(path, found.path);
+        }
         let mut facts = Facts {
             root,
             survey,
@@ -193,9 +264,18 @@ impl Facts {
             owned_branches: asked.sides.iter().filter_map(|s| s.branch.clone()).collect(),
             recorded: Default::default(),
             items: BTreeMap::new(),
+            by_path: HashMap::new(),
+            by_branch: HashMap::new(),
         };
+        let all = || asked.sides.iter().chain(&asked.others);
         facts.recorded.0 = all().filter_map(|s| Some(facts.place(s.path.as_ref()?))).collect();
         facts.recorded.1 = all().filter_map(|s| s.branch.clone()).collect();
+        for (i, worktree) in facts.survey.worktrees.iter().enumerate().filter(|(_, w)| !w.main) {
+            facts.by_path.entry(worktree.resolved.clone()).or_default().push(i);
+            if let Some(branch) = &worktree.branch {
+                facts.by_branch.entry(branch.clone()).or_default().push(i);
+            }
+        }
         facts.owned = facts.fully_agreeing(&asked.sides);
         facts.items = facts.by_change();
 
@@ -205,29 +285,32 @@ impl Facts {
                 looked_at.insert(worktree.resolved.clone(), worktree.path.clone());
             }
         }
-        for (resolved, path) in looked_at {
-            let files = git.dirty(&path)?;
-            facts.dirty.insert(resolved, files);
-        }
+        let (resolved, paths): (Vec<PathBuf>, Vec<PathBuf>) = looked_at.into_iter().unzip();
+        facts.dirty = resolved.into_iter().zip(git.dirty_in(&paths)?).collect();
         Ok(facts)
     }
 
     /// Registered worktrees at the path and on the branch of one side, or at one of the two alone when
     /// they belong to no other record.
     pub fn registered(&self, side: &Pair) -> Vec<&Worktree> {
-        let path = side.path.as_ref().map(|p| self.place(p));
-        let hit = |(i, w): &(usize, &Worktree)| {
-            let at = path.as_ref().is_some_and(|p| *p == w.resolved);
-            let on = side.branch.is_some() && side.branch == w.branch;
-            !w.main && ((at && on) || ((at || on) && !self.owned.contains(i)))
-        };
-        self.survey.worktrees.iter().enumerate().filter(hit).map(|(_, w)| w).collect()
+        let at = self.positions_at(side);
+        let on = side.branch.as_ref().and_then(|b| self.by_branch.get(b)).map_or(&[][..], Vec::as_slice);
+        let mut hits: Vec<usize> = at.iter().chain(on).copied().collect();
+        hits.sort_unstable();
+        hits.dedup();
+        hits.retain(|i| (at.contains(i) && on.contains(i)) || !self.owned.contains(i));
+        hits.into_iter().map(|i| &self.survey.worktrees[i]).collect()
     }
 
     /// The registered worktree at the path of one side, whatever its branch.
     pub fn at(&self, side: &Pair) -> Option<&Worktree> {
-        let path = self.place(side.path.as_ref()?);
-        self.survey.worktrees.iter().find(|w| !w.main && w.resolved == path)
+        self.positions_at(side).first().map(|i| &self.survey.worktrees[*i])
+    }
+
+    /// Positions of the registered worktrees at the path of one side.
+    fn positions_at(&self, side: &Pair) -> &[usize] {
+        let path = side.path.as_ref().filter(|_| !self.by_path.is_empty()).map(|p| self.place(p));
+        path.and_then(|p| self.by_path.get(&p)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether path and branch of a registered worktree both agree with one side.
@@ -249,17 +332,7 @@ impl Facts {
 
     /// The worktree's path below the project root; `None` when it lies elsewhere.
     pub fn below_root(&self, worktree: &Worktree) -> Option<String> {
-        let joined = |below: &Path| {
-            let parts: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
-            (!parts.is_empty()).then(|| parts.join("/"))
-        };
-        match worktree.resolved.strip_prefix(&self.root) {
-            Ok(below) => joined(below),
-            Err(_) => {
-                let below = worktree.resolved.strip_prefix(&self.worktrees).ok()?;
-                joined(below).map(|below| format!("{WORKTREES}/{below}"))
-            }
-        }
+        below_root(&self.root, &self.worktrees, worktree)
     }
 
     /// How messages call a worktree.

@@ -1,19 +1,24 @@
 //! What most commands begin with: find the state, read it, ask git, read the decisions.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
+
+use rayon::prelude::*;
 
 use crate::apply::{self, Target};
 use crate::cli::{Goal, Place};
 use crate::decisions::Decisions;
 use crate::error::{Error, Kind, Result};
-use crate::facts::Facts;
+use crate::facts::{self, Facts};
 use crate::finding::{Finding, Severity};
-use crate::git::{Git, Program};
+use crate::git::{Git, Program, Survey};
 use crate::history::short_sha256;
 use crate::migrations::{self, NEWEST, RELEASES};
 use crate::plan::{self, Plan, Request};
 use crate::state::layout::{Discovery, Layout, SPECDEV, quoted};
+use crate::state::record::Records;
 use crate::state::tree::Tree;
 use crate::step::Release;
 
@@ -103,7 +108,10 @@ impl Session {
             Found::Layout(layout) => layout,
             Found::Refused(findings) => return Ok(Err(findings)),
         };
-        let tree = Tree::read(&layout)?;
+        let root = &layout.project_root;
+        let ask = || if goal.no_git { Ok(None) } else { Git::open_with_survey(root, &Program::default()) };
+        let (git, tree) = beside(&ask, || Tree::read(&layout));
+        let tree = tree?;
         references(&tree, &decisions)?;
         let mut session = Session {
             tree,
@@ -114,22 +122,24 @@ impl Session {
             facts: None,
             refused: Vec::new(),
         };
-        if !goal.no_git {
-            session.ask_git(&layout);
+        match git {
+            Ok(Some((git, survey))) => session.ask_git(git, survey, root),
+            Ok(None) => {}
+            Err(fault) => session.refused.push(fault.finding()),
         }
         Ok(Ok(session))
     }
 
-    fn ask_git(&mut self, layout: &Layout) {
-        let git = match Git::open(&layout.project_root, &Program::default()) {
-            Ok(git) => git,
-            Err(fault) => return self.refused.push(fault.finding()),
+    fn ask_git(&mut self, git: Git, survey: Survey, root: &Path) {
+        // Only where history can own something it is read for that.
+        let records = if facts::shows_items(&survey, root) {
+            plan::records(&self.tree)
+        } else {
+            self.tree.changes.par_iter().map(|(_, change)| Records::read(change)).collect()
         };
-        let Some(git) = git else { return };
-        let records = plan::records(&self.tree);
         let config = self.tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
-        match Facts::collect(&git, &layout.project_root, &records, branch, &self.decisions) {
+        match Facts::from_survey(&git, survey, root, &records, branch, &self.decisions) {
             Ok(facts) => self.facts = Some(facts),
             Err(fault) => self.refused.push(fault.finding()),
         }
@@ -156,6 +166,18 @@ impl Session {
         }
         Ok(plan)
     }
+}
+
+/// Do one thing while another is done in a thread of its own.
+fn beside<A: Send, B>(aside: &(impl Fn() -> A + Sync), here: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, aside) {
+        Ok(handle) => {
+            let here = here();
+            (handle.join().unwrap_or_else(|panic| resume_unwind(panic)), here)
+        }
+        // No thread to be had: one after the other.
+        Err(_) => (aside(), here()),
+    })
 }
 
 /// The exit code the findings ask for: the first of 5, 6, 4; 0 when nothing stops.

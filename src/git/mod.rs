@@ -11,6 +11,7 @@
 //! reach git through standard input only and never as options.
 
 mod commits;
+mod paths;
 mod program;
 mod survey;
 
@@ -19,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use commits::Commits;
+pub use paths::{Resolved, Resolver, resolve};
 pub use program::{GitFault, Program};
 pub use survey::{Head, ObjectFormat, Operation, Survey, Worktree};
 
@@ -29,26 +31,6 @@ use program::{Answers, Call, Output, path_of, text_of};
 pub fn find_top(root: &Path) -> Option<PathBuf> {
     let root = resolve(root);
     root.ancestors().find(|folder| folder.join(DOT_GIT).symlink_metadata().is_ok()).map(Path::to_path_buf)
-}
-
-/// A path as it is compared: links followed as far as it exists, the rest as written. An absolute path
-/// is expected.
-pub fn resolve(path: &Path) -> PathBuf {
-    let mut at = path;
-    let mut rest = Vec::new();
-    loop {
-        if let Ok(mut found) = at.canonicalize() {
-            found.extend(rest.iter().rev());
-            return found;
-        }
-        match (at.parent(), at.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name);
-                at = parent;
-            }
-            _ => return path.to_path_buf(),
-        }
-    }
 }
 
 /// How one file stands to git; what the guard `uncommitted-changes` asks (contract.md §7).
@@ -254,8 +236,40 @@ impl Git {
     /// # Errors
     /// The folder holds no `.git` (git would answer for the repository around it), or git fails.
     pub fn dirty(&self, worktree: &Path) -> Result<Vec<String>, GitFault> {
+        Ok(self.dirty_in(&[worktree])?.pop().unwrap_or_default())
+    }
+
+    /// The same of many worktrees, in their order. A few processes run at the same time.
+    ///
+    /// # Errors
+    /// As [`dirty`](Git::dirty), for the first worktree with a fault.
+    pub fn dirty_in(&self, worktrees: &[impl AsRef<Path>]) -> Result<Vec<Vec<String>>, GitFault> {
+        let mut args = STATUS.to_vec();
+        args.push("--untracked-files=all");
+        let mut dirty = Vec::new();
+        for group in worktrees.chunks(AT_ONCE) {
+            let folders: Vec<Result<Option<PathBuf>, GitFault>> =
+                group.iter().map(|worktree| self.folder_of(worktree.as_ref())).collect();
+            let asked = folders.iter().map_while(|folder| folder.as_ref().ok()).flatten();
+            let calls: Vec<Call<'_>> =
+                asked.map(|f| Call { ceiling: f.parent(), ..Call::new(f, &args) }).collect();
+            let mut answers = self.run_all(calls);
+            for folder in &folders {
+                let files: BTreeSet<String> = match folder {
+                    Ok(Some(_)) => survey::parse_status(&answers.next()?.stdout)?.into_iter().collect(),
+                    Ok(None) => BTreeSet::new(),
+                    Err(fault) => return Err(fault.clone()),
+                };
+                dirty.push(files.into_iter().collect());
+            }
+        }
+        Ok(dirty)
+    }
+
+    /// A worktree as it can be asked about; `None` when it does not exist.
+    fn folder_of(&self, worktree: &Path) -> Result<Option<PathBuf>, GitFault> {
         match worktree.symlink_metadata() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(GitFault::new(format!("cannot look into {}: {e}", worktree.display()))),
             Ok(_) => {}
         }
@@ -264,12 +278,7 @@ impl Git {
             let message = format!("the worktree folder {} holds no .git", worktree.display());
             return Err(GitFault::new(message).hint(program::command(&self.root, &["worktree", "list"])));
         }
-        let mut args = STATUS.to_vec();
-        args.push("--untracked-files=all");
-        let call = Call { ceiling: folder.parent(), ..Call::new(&folder, &args) };
-        let output = self.run(call)?;
-        let files: BTreeSet<String> = survey::parse_status(&output.stdout)?.into_iter().collect();
-        Ok(files.into_iter().collect())
+        Ok(Some(folder))
     }
 
     /// How each of these files stands to git; paths relative to the top level, POSIX. At most three
@@ -426,15 +435,18 @@ impl Git {
 
     /// Asks these at the same time.
     fn ask_all(&self, questions: &[Question]) -> Answers {
-        self.started.fetch_add(questions.len(), Ordering::Relaxed);
         let call =
             |question: &Question| Call { codes: question.codes, ..Call::new(&self.root, question.args) };
-        self.program.run_all(questions.iter().map(call).collect())
+        self.run_all(questions.iter().map(call).collect())
     }
 
     fn run(&self, call: Call<'_>) -> Result<Output, GitFault> {
-        self.started.fetch_add(1, Ordering::Relaxed);
-        self.program.run(call)
+        self.run_all(vec![call]).next()
+    }
+
+    fn run_all(&self, calls: Vec<Call<'_>>) -> Answers {
+        self.started.fetch_add(calls.len(), Ordering::Relaxed);
+        self.program.run_all(calls)
     }
 }
 
@@ -493,6 +505,9 @@ const REFS: &str = "--format=%(refname)%00%(objectname)";
 
 /// Renames are two entries, submodules count, and configuration has no say.
 const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--ignore-submodules=none", "--no-renames"];
+
+/// How many worktrees are looked into at the same time.
+const AT_ONCE: usize = 4;
 
 const DOT_GIT: &str = ".git";
 const HEADS: &str = "refs/heads/";

@@ -88,14 +88,9 @@ impl Program {
         self
     }
 
-    /// Runs git to its end. An exit code not among those expected, and a success that git itself calls
-    /// incomplete, is a fault.
-    pub(super) fn run(&self, call: Call<'_>) -> Result<Output, GitFault> {
-        self.run_all(vec![call]).next()
-    }
-
-    /// Runs git once for each call, all at the same time. Answers are in the order of the calls, and the
-    /// first fault in that order is the last answer: what is still running then is ended.
+    /// Runs git to its end once for each call, all at the same time. An exit code not among those
+    /// expected, and a success that git itself calls incomplete, is a fault. Answers are in the order of
+    /// the calls, and the first fault in that order is the last answer: what still runs then is ended.
     pub(super) fn run_all(&self, calls: Vec<Call<'_>>) -> Answers {
         let mut running: Vec<Running<'_>> = calls.into_iter().map(|call| self.begin(call)).collect();
         loop {

@@ -81,6 +81,33 @@ fn worktrees_of_records_in_history_are_not_looked_into() {
 }
 
 #[test]
+fn commits_are_asked_about_only_where_something_is_judged_by_them() {
+    let lab = lab_of(3, 0);
+    // Which release reads what, which files differ from HEAD, and what of that is ignored, is no question here.
+    assert_eq!(processes(&lab, &["--check", "--to", "0.7.3"]), (5, 0));
+    lab.upgrade(&[]).assert_done();
+    lab.commit();
+    assert_eq!(processes(&lab, &[]), (3, 0));
+    // A workspace that somebody decided on must exist.
+    let text = format!(
+        "schema_version: 1\nchanges:\n  {CHANGE}:\n    workspace: {{policy: current, ref: current, branch: main, base_sha: \"{}\"}}\n",
+        lab.m(0)
+    );
+    let file = lab.decided(&text);
+    assert_eq!(processes(&lab, &["--decisions", &file]), (5, 0));
+    // A branch of ours, whatever it names, may belong to a record in history.
+    lab.branch("speculo/notes", "main");
+    assert_eq!(processes(&lab, &[]), (5, 0));
+    lab.git(&["branch", "-q", "-D", "speculo/notes"]);
+    lab.git(&["worktree", "add", "-q", "--detach", &path_of("T-01"), "main"]);
+    assert_eq!(processes(&lab, &[]), (5, 0));
+    lab.git(&["worktree", "remove", &path_of("T-01")]);
+    // One elsewhere has nothing to do with this state.
+    lab.git(&["worktree", "add", "-q", "--detach", lab.beside("away").to_str().unwrap(), "main"]);
+    assert_eq!(processes(&lab, &[]), (3, 0));
+}
+
+#[test]
 fn no_git_starts_nothing() {
     let lab = lab_of(2, 1);
     let bin = lab.beside("nothing");
