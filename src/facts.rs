@@ -3,6 +3,8 @@
 //! Collected once, with a fixed number of processes plus one per registered worktree of a record; every
 //! question after that is answered from here, without looking at the disk.
 
+mod questions;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,8 @@ use crate::git::{self, Commits, Git, GitFault, Resolver, Survey, Worktree};
 use crate::history::short_sha256;
 use crate::state::change::is_change_name;
 use crate::state::record::{Record, Records};
+
+use questions::Questions;
 
 pub use crate::state::record::short_branch;
 
@@ -137,47 +141,6 @@ fn below_root(root: &Path, worktrees: &Path, worktree: &Worktree) -> Option<Stri
             let below = worktree.resolved.strip_prefix(worktrees).ok()?;
             joined(below).map(|below| format!("{WORKTREES}/{below}"))
         }
-    }
-}
-
-/// Whether a text can be a commit id, whole or short: a record's SHA is never read as a branch or tag.
-fn is_sha(text: &str) -> bool {
-    (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-/// What git is asked about.
-#[derive(Default)]
-struct Questions {
-    branches: BTreeSet<String>,
-    revisions: BTreeSet<String>,
-    /// Of records on disk; these are looked into.
-    sides: Vec<Pair>,
-    /// Of contexts and of records in history.
-    others: Vec<Pair>,
-}
-
-impl Questions {
-    /// What stands in history owns worktrees and branches, and is of no account where there are none.
-    fn of(records: &Records, has_items: bool, out: &mut Questions) {
-        for record in &records.list {
-            out.value(&record.value);
-            out.sides.extend(pairs(&record.value));
-        }
-        for past in records.past.iter().filter(|_| has_items) {
-            out.value(&past.value);
-            out.revisions.extend(past.branch_tip.clone());
-            out.others.extend(pairs(&past.value));
-        }
-        out.others.extend(records.context.iter().filter(|_| has_items).flat_map(pairs));
-    }
-
-    fn value(&mut self, value: &Value) {
-        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
-        let shas =
-            ["/base_sha", "/source_checkpoint", "/integration/result_sha", "/integration/candidate_sha"];
-        self.revisions.extend(shas.into_iter().filter_map(text).filter(|t| is_sha(t)).map(str::to_string));
-        let branches = ["/branch", "/parent_branch", "/integration/candidate_branch"];
-        self.branches.extend(branches.into_iter().filter_map(text).map(|b| short_branch(b.to_string())));
     }
 }
 
@@ -359,8 +322,14 @@ impl Facts {
     }
 
     /// What names a change.
-    pub fn items(&self, change: &str) -> Items {
-        self.items.get(change).cloned().unwrap_or_default()
+    pub fn items(&self, change: &str) -> &Items {
+        static NONE: Items = Items { worktrees: Vec::new(), branches: Vec::new() };
+        self.items.get(change).unwrap_or(&NONE)
+    }
+
+    /// Whether anything names a change.
+    pub fn has_items(&self, change: &str) -> bool {
+        self.items.contains_key(change)
     }
 
     /// Worktrees below the worktree folder, and branches of ours, that neither name a change that

@@ -1,5 +1,7 @@
 //! What lies in git and belongs to no record (contract.md §3, Inventory).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::facts::{Facts, Pair, pairs};
@@ -97,8 +99,8 @@ pub(super) fn strays(d: &RecordsDraft<'_>, facts: &Facts) -> Vec<Stray> {
     };
     let items = facts.items(&d.change.name);
     let mut out = Vec::new();
-    let mut told = Vec::new();
-    for i in items.worktrees {
+    let mut told = BTreeSet::new();
+    for i in items.worktrees.iter().copied() {
         let w = &facts.survey.worktrees[i];
         told.extend(w.branch.as_deref());
         if !owns_worktree(d, facts, i) {
@@ -107,7 +109,7 @@ pub(super) fn strays(d: &RecordsDraft<'_>, facts: &Facts) -> Vec<Stray> {
             out.push(Stray { name, branch: w.branch.clone(), is_worktree: true, exists: w.exists, ahead });
         }
     }
-    for branch in items.branches.iter().filter(|b| !told.contains(&b.as_str())) {
+    for branch in items.branches.iter().filter(|b| !told.contains(b.as_str())) {
         let tip = facts.tip(branch).unwrap_or_default();
         if !owns_branch(d, facts, branch, tip) {
             let ahead = ahead(tip);

@@ -109,10 +109,19 @@ impl Session {
             Found::Refused(findings) => return Ok(Err(findings)),
         };
         let root = &layout.project_root;
-        let ask = || if goal.no_git { Ok(None) } else { Git::open_with_survey(root, &Program::default()) };
-        let (git, tree) = beside(&ask, || Tree::read(&layout));
-        let tree = tree?;
-        references(&tree, &decisions)?;
+        let asks_git = !goal.no_git && layout.git_top.is_some();
+        let read = || {
+            let tree = Tree::read(&layout)?;
+            references(&tree, &decisions)?;
+            let records = if asks_git { records_of(&tree) } else { Vec::new() };
+            Ok((tree, records))
+        };
+        let (git, read) = if asks_git {
+            beside(&|| Git::open_with_survey(root, &Program::default()), read)
+        } else {
+            (Ok(None), read())
+        };
+        let (tree, records) = read?;
         let mut session = Session {
             tree,
             release,
@@ -123,20 +132,19 @@ impl Session {
             refused: Vec::new(),
         };
         match git {
-            Ok(Some((git, survey))) => session.ask_git(git, survey, root),
+            Ok(Some((git, survey))) => session.ask_git(git, survey, root, records),
             Ok(None) => {}
             Err(fault) => session.refused.push(fault.finding()),
         }
         Ok(Ok(session))
     }
 
-    fn ask_git(&mut self, git: Git, survey: Survey, root: &Path) {
+    /// Collect the facts; `records` are those of all changes, without what stands in history.
+    fn ask_git(&mut self, git: Git, survey: Survey, root: &Path, mut records: Vec<Records>) {
         // Only where history can own something it is read for that.
-        let records = if facts::shows_items(&survey, root) {
-            plan::records(&self.tree)
-        } else {
-            self.tree.changes.par_iter().map(|(_, change)| Records::read(change)).collect()
-        };
+        if facts::shows_items(&survey, root) {
+            records = plan::records(&self.tree);
+        }
         let config = self.tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
         match Facts::from_survey(&git, survey, root, &records, branch, &self.decisions) {
@@ -166,6 +174,18 @@ impl Session {
         }
         Ok(plan)
     }
+}
+
+/// The records of all changes, without what stands in history. The history beside them is read as Markdown,
+/// as every plan does: git is still at work.
+fn records_of(tree: &Tree) -> Vec<Records> {
+    let records = tree.changes.par_iter().map(|(_, change)| {
+        if let Some(file) = &change.history {
+            file.bytes.outline();
+        }
+        Records::read(change)
+    });
+    records.collect()
 }
 
 /// Do one thing while another is done in a thread of its own.

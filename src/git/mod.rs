@@ -11,8 +11,10 @@
 //! reach git through standard input only and never as options.
 
 mod commits;
+mod files;
 mod paths;
 mod program;
+mod running;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,33 +22,18 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use commits::Commits;
+pub use files::FileState;
 pub use paths::{Resolved, Resolver, resolve};
 pub use program::{GitFault, Program};
 pub use survey::{Head, ObjectFormat, Operation, Survey, Worktree};
 
-use program::{Answers, Call, Output, path_of, text_of};
+use program::{Answers, Call, Output, path_of};
 
 /// The nearest folder, `root` or above, that holds an entry named `.git` (folder, file or link).
 /// Looks at metadata only; no process.
 pub fn find_top(root: &Path) -> Option<PathBuf> {
     let root = resolve(root);
     root.ancestors().find(|folder| folder.join(DOT_GIT).symlink_metadata().is_ok()).map(Path::to_path_buf)
-}
-
-/// How one file stands to git; what the guard `uncommitted-changes` asks (contract.md §7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileState {
-    /// Tracked, and neither the index nor the file differs from HEAD.
-    Clean,
-    /// Tracked, and the index or the file differs from HEAD, is deleted or unmerged; or git was told not
-    /// to look (`assume-unchanged`, `skip-worktree`), so that nobody can say.
-    Changed,
-    /// There, but unknown to git and not ignored.
-    Untracked,
-    /// There, and ignored.
-    Ignored,
-    /// Neither there nor tracked.
-    Absent,
 }
 
 /// An opened repository, seen from one of its worktrees.
@@ -230,104 +217,6 @@ impl Git {
         Commits::new(tips, found, &graph.stdout, self.shallow)
     }
 
-    /// The uncommitted and untracked files of one worktree of this repository, sorted; paths relative to
-    /// it. One process; none for a folder that does not exist, where nothing can be uncommitted.
-    ///
-    /// # Errors
-    /// The folder holds no `.git` (git would answer for the repository around it), or git fails.
-    pub fn dirty(&self, worktree: &Path) -> Result<Vec<String>, GitFault> {
-        Ok(self.dirty_in(&[worktree])?.pop().unwrap_or_default())
-    }
-
-    /// The same of many worktrees, in their order. A few processes run at the same time.
-    ///
-    /// # Errors
-    /// As [`dirty`](Git::dirty), for the first worktree with a fault.
-    pub fn dirty_in(&self, worktrees: &[impl AsRef<Path>]) -> Result<Vec<Vec<String>>, GitFault> {
-        let mut args = STATUS.to_vec();
-        args.push("--untracked-files=all");
-        let mut dirty = Vec::new();
-        for group in worktrees.chunks(AT_ONCE) {
-            let folders: Vec<Result<Option<PathBuf>, GitFault>> =
-                group.iter().map(|worktree| self.folder_of(worktree.as_ref())).collect();
-            let asked = folders.iter().map_while(|folder| folder.as_ref().ok()).flatten();
-            let calls: Vec<Call<'_>> =
-                asked.map(|f| Call { ceiling: f.parent(), ..Call::new(f, &args) }).collect();
-            let mut answers = self.run_all(calls);
-            for folder in &folders {
-                let files: BTreeSet<String> = match folder {
-                    Ok(Some(_)) => survey::parse_status(&answers.next()?.stdout)?.into_iter().collect(),
-                    Ok(None) => BTreeSet::new(),
-                    Err(fault) => return Err(fault.clone()),
-                };
-                dirty.push(files.into_iter().collect());
-            }
-        }
-        Ok(dirty)
-    }
-
-    /// A worktree as it can be asked about; `None` when it does not exist.
-    fn folder_of(&self, worktree: &Path) -> Result<Option<PathBuf>, GitFault> {
-        match worktree.symlink_metadata() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(GitFault::new(format!("cannot look into {}: {e}", worktree.display()))),
-            Ok(_) => {}
-        }
-        let folder = resolve(worktree);
-        if folder.join(DOT_GIT).symlink_metadata().is_err() {
-            let message = format!("the worktree folder {} holds no .git", worktree.display());
-            return Err(GitFault::new(message).hint(program::command(&self.root, &["worktree", "list"])));
-        }
-        Ok(Some(folder))
-    }
-
-    /// How each of these files stands to git; paths relative to the top level, POSIX. At most three
-    /// processes, and no list of foreign untracked files is ever made. One answer per path.
-    ///
-    /// # Errors
-    /// git fails, for instance because a path leads through a symbolic link or into a submodule.
-    pub fn changes(&self, paths: &[String]) -> Result<BTreeMap<String, FileState>, GitFault> {
-        let mut states = BTreeMap::new();
-        if paths.is_empty() {
-            return Ok(states);
-        }
-        let there = |path: &str| self.top.join(path).symlink_metadata().is_ok();
-        if !self.work_tree {
-            for path in paths {
-                let state = if there(path) { FileState::Untracked } else { FileState::Absent };
-                states.insert(path.clone(), state);
-            }
-            return Ok(states);
-        }
-
-        let folder = format!(":(literal){}", common_folder(paths));
-        let mut args = STATUS.to_vec();
-        args.extend(["--untracked-files=no", "--", &folder]);
-        let changed = self.ask(&self.top, &args, None)?;
-        let changed: BTreeSet<String> = survey::parse_status(&changed.stdout)?.into_iter().collect();
-        let args = ["ls-files", "-z", "-v", "--cached", "--", &folder];
-        let tracked = survey::parse_tracked(&self.ask(&self.top, &args, None)?.stdout)?;
-
-        let mut unknown = BTreeSet::new();
-        for path in paths {
-            let state = if changed.contains(path) {
-                FileState::Changed
-            } else if let Some(watched) = tracked.get(path) {
-                if *watched { FileState::Clean } else { FileState::Changed }
-            } else if there(path) {
-                unknown.insert(path.as_str());
-                FileState::Untracked
-            } else {
-                FileState::Absent
-            };
-            states.insert(path.clone(), state);
-        }
-        for path in self.ignored(&unknown)? {
-            states.insert(path, FileState::Ignored);
-        }
-        Ok(states)
-    }
-
     /// The folder whose files git looks after; for a bare repository the one that holds `.git`. Resolved.
     pub fn top(&self) -> &Path {
         &self.top
@@ -387,25 +276,6 @@ impl Git {
         Some(())
     }
 
-    /// Which of these untracked paths are ignored.
-    fn ignored(&self, paths: &BTreeSet<&str>) -> Result<Vec<String>, GitFault> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        // This command takes no `:(literal)`, but reads a path as a path unless it starts with a colon.
-        let input: Vec<u8> = paths.iter().flat_map(|path| format!("./{path}\0").into_bytes()).collect();
-        let args = ["check-ignore", "-z", "--stdin"];
-        let output = self.run(Call { input: Some(input), codes: &[0, 1], ..Call::new(&self.top, &args) })?;
-        let unexpected = || GitFault::new("`git check-ignore` answered something unexpected");
-        let mut ignored = Vec::new();
-        for field in output.stdout.split(|b| *b == 0).filter(|field| !field.is_empty()) {
-            let field = text_of(field);
-            let path = field.strip_prefix("./").filter(|path| paths.contains(path));
-            ignored.push(path.ok_or_else(unexpected)?.to_owned());
-        }
-        Ok(ignored)
-    }
-
     /// What is in progress in this worktree, from the files git keeps about it.
     fn operation(&self) -> Result<Option<Operation>, GitFault> {
         let there = |name: &str| self.git_dir.join(name).symlink_metadata().is_ok();
@@ -456,18 +326,6 @@ struct Question {
     codes: &'static [i32],
 }
 
-/// The deepest folder that holds all these paths; empty when that is the top level.
-fn common_folder(paths: &[String]) -> String {
-    let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-    let mut common = paths.first().map_or(String::new(), |path| folder(path));
-    for path in paths {
-        while !common.is_empty() && !path.strip_prefix(&common).is_some_and(|rest| rest.starts_with('/')) {
-            common = folder(&common);
-        }
-    }
-    common
-}
-
 /// The branch that `symbolic-ref` names, below `refs/heads/`; empty when HEAD is none.
 fn head_of(answer: &Output) -> Result<String, GitFault> {
     let target = String::from_utf8_lossy(&answer.stdout);
@@ -502,12 +360,6 @@ const WORKTREES: Question = Question { args: &["worktree", "list", "--porcelain"
 const HEAD: Question = Question { args: &["symbolic-ref", "-q", "HEAD"], codes: &[0, 1] };
 const BRANCHES: Question = Question { args: &["for-each-ref", REFS, "refs/heads/speculo/"], codes: &[0] };
 const REFS: &str = "--format=%(refname)%00%(objectname)";
-
-/// Renames are two entries, submodules count, and configuration has no say.
-const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--ignore-submodules=none", "--no-renames"];
-
-/// How many worktrees are looked into at the same time.
-const AT_ONCE: usize = 4;
 
 const DOT_GIT: &str = ".git";
 const HEADS: &str = "refs/heads/";

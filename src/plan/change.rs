@@ -260,13 +260,17 @@ fn past_in(history: &History, bytes: &[u8]) -> Vec<PastRecord> {
     entries.filter_map(of).collect()
 }
 
-/// Records and run numbers that earlier runs left in the change's hosts.
+/// Records and run numbers that earlier runs left in the change's hosts. What a record said is read only
+/// for those who ask: decisions, and whatever in git may belong to it.
 fn history(
     shared: &Shared<'_>,
     change: &Change,
     hosts: &[HostOfChange<'_>],
     out: &mut ChangePlan,
 ) -> Vec<PastRecord> {
+    let request = shared.request;
+    let is_asked = request.decisions.changes.contains_key(&change.name)
+        || request.facts.is_some_and(|facts| facts.has_items(&change.name));
     let mut past = Vec::new();
     for HostOfChange { file, history } in hosts {
         let history = match history {
@@ -285,7 +289,9 @@ fn history(
             }
         };
         out.last_seq = out.last_seq.max(history.last_seq());
-        past.extend(past_in(history, &file.bytes));
+        if is_asked {
+            past.extend(past_in(history, &file.bytes));
+        }
     }
     past
 }
