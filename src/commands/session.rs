@@ -1,9 +1,7 @@
 //! What most commands begin with: find the state, read it, ask git, read the decisions.
 
 use std::fs;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use rayon::prelude::*;
 
@@ -109,19 +107,14 @@ impl Session {
             Found::Refused(findings) => return Ok(Err(findings)),
         };
         let root = &layout.project_root;
-        let asks_git = !goal.no_git && layout.git_top.is_some();
-        let read = || {
-            let tree = Tree::read(&layout)?;
-            references(&tree, &decisions)?;
-            let records = if asks_git { records_of(&tree) } else { Vec::new() };
-            Ok((tree, records))
-        };
-        let (git, read) = if asks_git {
-            beside(&|| Git::open_with_survey(root, &Program::default()), read)
-        } else {
-            (Ok(None), read())
-        };
-        let (tree, records) = read?;
+        let git = if goal.no_git { None } else { Git::begin(root, &Program::default()) };
+        let tree = Tree::read(&layout)?;
+        references(&tree, &decisions)?;
+        let git = git.map(|git| {
+            // Before anybody waits for git.
+            let records = records_of(&tree);
+            git.finish().map(|(git, survey)| (git, survey, records))
+        });
         let mut session = Session {
             tree,
             release,
@@ -132,9 +125,9 @@ impl Session {
             refused: Vec::new(),
         };
         match git {
-            Ok(Some((git, survey))) => session.ask_git(git, survey, root, records),
-            Ok(None) => {}
-            Err(fault) => session.refused.push(fault.finding()),
+            Some(Ok((git, survey, records))) => session.ask_git(git, survey, root, records),
+            None => {}
+            Some(Err(fault)) => session.refused.push(fault.finding()),
         }
         Ok(Ok(session))
     }
@@ -186,18 +179,6 @@ fn records_of(tree: &Tree) -> Vec<Records> {
         Records::read(change)
     });
     records.collect()
-}
-
-/// Do one thing while another is done in a thread of its own.
-fn beside<A: Send, B>(aside: &(impl Fn() -> A + Sync), here: impl FnOnce() -> B) -> (A, B) {
-    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, aside) {
-        Ok(handle) => {
-            let here = here();
-            (handle.join().unwrap_or_else(|panic| resume_unwind(panic)), here)
-        }
-        // No thread to be had: one after the other.
-        Err(_) => (aside(), here()),
-    })
 }
 
 /// The exit code the findings ask for: the first of 5, 6, 4; 0 when nothing stops.

@@ -45,7 +45,7 @@ impl Git {
                 group.iter().map(|worktree| self.folder_of(worktree.as_ref())).collect();
             let asked = folders.iter().map_while(|folder| folder.as_ref().ok()).flatten();
             let calls: Vec<Call<'_>> =
-                asked.map(|f| Call { ceiling: f.parent(), ..Call::new(f, &args) }).collect();
+                asked.map(|f| Call { ceiling: f.parent(), ..Call::new(f.as_path(), &args) }).collect();
             let mut answers = self.run_all(calls);
             for folder in &folders {
                 let files: BTreeSet<String> = match folder {
@@ -98,7 +98,7 @@ impl Git {
         let mut status = STATUS.to_vec();
         status.extend(["--untracked-files=no", "--", &folder]);
         let list = ["ls-files", "-z", "-v", "--cached", "--", &folder];
-        let mut answers = self.run_all(vec![Call::new(&self.top, &status), Call::new(&self.top, &list)]);
+        let mut answers = self.run_all(vec![Call::new(&*self.top, &status), Call::new(&*self.top, &list)]);
         let changed: BTreeSet<String> = survey::parse_status(&answers.next()?.stdout)?.into_iter().collect();
         let tracked = survey::parse_tracked(&answers.next()?.stdout)?;
 
@@ -130,7 +130,7 @@ impl Git {
         // This command takes no `:(literal)`, but reads a path as a path unless it starts with a colon.
         let input: Vec<u8> = paths.iter().flat_map(|path| format!("./{path}\0").into_bytes()).collect();
         let args = ["check-ignore", "-z", "--stdin"];
-        let output = self.run(Call { input: Some(input), codes: &[0, 1], ..Call::new(&self.top, &args) })?;
+        let output = self.run(Call { input: Some(input), codes: &[0, 1], ..Call::new(&*self.top, &args) })?;
         let unexpected = || GitFault::new("`git check-ignore` answered something unexpected");
         let mut ignored = Vec::new();
         for field in output.stdout.split(|b| *b == 0).filter(|field| !field.is_empty()) {

@@ -18,6 +18,7 @@ mod running;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,6 +29,7 @@ pub use program::{GitFault, Program};
 pub use survey::{Head, ObjectFormat, Operation, Survey, Worktree};
 
 use program::{Answers, Call, Output, path_of};
+use running::Running;
 
 /// The nearest folder, `root` or above, that holds an entry named `.git` (folder, file or link).
 /// Looks at metadata only; no process.
@@ -52,6 +54,33 @@ pub struct Git {
     started: AtomicUsize,
 }
 
+/// A repository that is being opened. When it is dropped, so are the processes that work on it.
+pub struct Opening {
+    git: Git,
+    running: Vec<Running<'static>>,
+    asks_head: bool,
+}
+
+impl Opening {
+    /// Waits for the answers.
+    ///
+    /// # Errors
+    /// The first of what `open` and `survey` would have met one after the other.
+    pub fn finish(self) -> Result<(Git, Survey), GitFault> {
+        let Opening { mut git, running, asks_head } = self;
+        let mut answers = git.program.answers(running);
+        git.place(&answers.next()?)?;
+        let survey = git.survey_of(answers, asks_head)?;
+        Ok((git, survey))
+    }
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("git", &self.git).finish_non_exhaustive()
+    }
+}
+
 impl Git {
     /// The repository that the folder `root` lies in; `None`, without starting anything, when no `.git`
     /// is found upward.
@@ -65,21 +94,20 @@ impl Git {
         Ok(Some(git))
     }
 
-    /// [`open`](Git::open) and [`survey`](Git::survey) in one: all processes run at the same time. The
-    /// fault that is reported is the one the two would have met first.
-    ///
-    /// # Errors
-    /// As `open` and `survey`.
-    pub fn open_with_survey(root: &Path, program: &Program) -> Result<Option<(Git, Survey)>, GitFault> {
-        let Some(mut git) = Git::at(root, program) else { return Ok(None) };
+    /// Begins to do what [`open`](Git::open) and [`survey`](Git::survey) do: all processes run at the same
+    /// time, while the caller does something else. `None`, without starting anything, when no `.git` is
+    /// found upward.
+    pub fn begin(root: &Path, program: &Program) -> Option<Opening> {
+        let git = Git::at(root, program)?;
         // A `.git` that is a folder belongs to the main worktree, of which the list tells the branch.
         let asks_head = !git.top.join(DOT_GIT).is_dir();
         let head = asks_head.then_some(HEAD);
-        let questions: Vec<Question> = [WHERE, WORKTREES].into_iter().chain(head).chain([BRANCHES]).collect();
-        let mut answers = git.ask_all(&questions);
-        git.place(&answers.next()?)?;
-        let survey = git.survey_of(answers, asks_head)?;
-        Ok(Some((git, survey)))
+        let questions = [WHERE, WORKTREES].into_iter().chain(head).chain([BRANCHES]);
+        let call = |q: Question| Call { codes: q.codes, ..Call::new(git.root.clone(), q.args) };
+        let calls: Vec<Call<'static>> = questions.map(call).collect();
+        git.started.fetch_add(calls.len(), Ordering::Relaxed);
+        let running = program.start_all(calls);
+        Some(Opening { git, running, asks_head })
     }
 
     /// Worktrees, the branches below `refs/heads/speculo/` and the one checked out here, and what is in
@@ -306,7 +334,7 @@ impl Git {
     /// Asks these at the same time.
     fn ask_all(&self, questions: &[Question]) -> Answers {
         let call =
-            |question: &Question| Call { codes: question.codes, ..Call::new(&self.root, question.args) };
+            |question: &Question| Call { codes: question.codes, ..Call::new(&*self.root, question.args) };
         self.run_all(questions.iter().map(call).collect())
     }
 

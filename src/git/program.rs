@@ -1,5 +1,6 @@
 //! Runs git: a few processes at a time, in an environment of our own, with a time limit.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -71,7 +72,7 @@ impl Program {
         Program { path: path.into(), limit: LIMIT, inherited: Vec::new() }
     }
 
-    /// The time one process may take, from its start to its last byte.
+    /// The time one process may take to its last byte, from when somebody waits for it.
     pub fn limit(mut self, limit: Duration) -> Program {
         self.limit = limit;
         self
@@ -88,7 +89,17 @@ impl Program {
     /// expected, and a success that git itself calls incomplete, is a fault. Answers are in the order of
     /// the calls, and the first fault in that order is the last answer: what still runs then is ended.
     pub(super) fn run_all(&self, calls: Vec<Call<'_>>) -> Answers {
-        let mut running: Vec<Running<'_>> = calls.into_iter().map(|call| self.begin(call)).collect();
+        self.answers(self.start_all(calls))
+    }
+
+    /// Starts git once for each call. What is dropped before it has answered is ended.
+    pub(super) fn start_all<'a>(&self, calls: Vec<Call<'a>>) -> Vec<Running<'a>> {
+        calls.into_iter().map(|call| self.begin(call)).collect()
+    }
+
+    /// Waits for the answers of what was started.
+    pub(super) fn answers(&self, mut running: Vec<Running<'_>>) -> Answers {
+        running.iter_mut().for_each(|process| process.begin_to_wait(self.limit));
         loop {
             running.iter_mut().for_each(Running::advance);
             let known = running.iter().take_while(|process| process.is_ended).count();
@@ -106,14 +117,14 @@ impl Program {
         let started = self
             .start(&call)
             .map_err(|e| GitFault::new(format!("cannot start {}: {e}", Path::new(&self.path).display())));
-        Running::new(call, started, self.limit)
+        Running::new(call, started)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this module is the one that starts git")]
     fn start(&self, call: &Call<'_>) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
         self.set_environment(&mut command, call.ceiling);
-        command.arg("-C").arg(call.folder).args(GLOBAL).args(call.args);
+        command.arg("-C").arg(&*call.folder).args(GLOBAL).args(call.args);
         command.stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own, so that what git started can be ended with it.
@@ -138,7 +149,7 @@ impl Program {
 /// One question.
 pub(super) struct Call<'a> {
     /// Where: `-C`.
-    pub(super) folder: &'a Path,
+    pub(super) folder: Cow<'a, Path>,
     pub(super) args: &'a [&'a str],
     /// What git reads from standard input; nothing when `None`.
     pub(super) input: Option<Vec<u8>>,
@@ -150,8 +161,8 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A question without input that git answers with exit code 0.
-    pub(super) fn new(folder: &'a Path, args: &'a [&'a str]) -> Call<'a> {
-        Call { folder, args, input: None, ceiling: None, codes: &[0] }
+    pub(super) fn new(folder: impl Into<Cow<'a, Path>>, args: &'a [&'a str]) -> Call<'a> {
+        Call { folder: folder.into(), args, input: None, ceiling: None, codes: &[0] }
     }
 }
 

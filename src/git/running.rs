@@ -31,7 +31,7 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(call: Call<'a>, started: Result<Child, GitFault>, limit: Duration) -> Running<'a> {
+    pub(super) fn new(call: Call<'a>, started: Result<Child, GitFault>) -> Running<'a> {
         let mut running = Running {
             call,
             child: None,
@@ -41,8 +41,8 @@ impl<'a> Running<'a> {
             stderr: None,
             said: Vec::new(),
             complained: Vec::new(),
-            limit,
-            deadline: Instant::now() + limit,
+            limit: Duration::ZERO,
+            deadline: Instant::now(),
             pause: PAUSES.0,
             is_ended: false,
             answer: Err(GitFault::new("git did not answer")),
@@ -67,6 +67,12 @@ impl<'a> Running<'a> {
         let stdin = self.stdin.as_ref().map(AsFd::as_fd);
         let stdout = self.stdout.as_ref().map(AsFd::as_fd);
         stdin.into_iter().chain(stdout).chain(self.stderr.as_ref().map(AsFd::as_fd))
+    }
+
+    /// From now on the process may take so long.
+    pub(super) fn begin_to_wait(&mut self, limit: Duration) {
+        self.limit = limit;
+        self.deadline = Instant::now() + limit;
     }
 
     /// Does whatever can be done without waiting.
@@ -140,7 +146,7 @@ impl<'a> Running<'a> {
     }
 
     fn again(&self) -> String {
-        command(self.call.folder, self.call.args)
+        command(&self.call.folder, self.call.args)
     }
 
     fn end(&mut self, answer: Result<Output, GitFault>) {

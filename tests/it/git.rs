@@ -26,6 +26,7 @@ fn no_repository_is_none_and_starts_nothing() {
     let program = lab.script("spy", &format!("touch '{}'", marker.display()));
     let plain = lab.folder("plain/deep");
     assert!(Git::open(&plain, &program).unwrap().is_none());
+    assert!(Git::begin(&plain, &program).is_none());
     assert!(!marker.exists());
     assert_eq!(find_top(&plain), None);
 }
@@ -1008,7 +1009,7 @@ fn processes_of_a_survey_in_each_situation() {
         let survey = git.survey().unwrap();
         let seen = (survey.head, survey.head_branch.as_deref(), git.processes());
         assert_eq!(seen, expected, "{folder}");
-        let (git, at_once) = Git::open_with_survey(&lab.path(folder), &lab.program()).unwrap().unwrap();
+        let (git, at_once) = Git::begin(&lab.path(folder), &lab.program()).unwrap().finish().unwrap();
         assert_eq!(at_once, survey, "{folder}");
         assert_eq!(git.processes(), opening, "{folder}");
     };
@@ -1059,7 +1060,7 @@ fn questions_of_a_survey_are_asked_at_the_same_time() {
         met = met.display()
     );
     let program = lab.script("git", &body).limit(Duration::from_secs(20));
-    let (git, survey) = Git::open_with_survey(&repo.path, &program).unwrap().unwrap();
+    let (git, survey) = Git::begin(&repo.path, &program).unwrap().finish().unwrap();
     assert_eq!((survey, git.processes()), (repo.survey(), 3));
 }
 
@@ -1119,6 +1120,32 @@ fn git_that_hangs_is_ended_with_what_it_started() {
 }
 
 #[test]
+fn git_that_nobody_waits_for_is_ended_with_what_it_started() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    let (begun, marker) = (lab.path("begun"), lab.path("survived"));
+    let body = format!("touch '{}'; (sleep 1; touch '{}') & wait", begun.display(), marker.display());
+    let opening = Git::begin(&repo.path, &lab.script("git", &body)).unwrap();
+    while !begun.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(opening);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(!marker.exists());
+}
+
+#[test]
+fn git_that_had_answered_before_anybody_waited_is_in_time() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
+    let opening = Git::begin(&repo.path, &lab.program().limit(Duration::from_millis(300))).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    let (_, survey) = opening.finish().unwrap();
+    assert_eq!(survey.head, Head::Branch);
+}
+
+#[test]
 fn git_that_leaves_a_process_behind_is_not_waited_for() {
     let lab = Lab::new();
     let repo = lab.repository("r");
@@ -1173,7 +1200,7 @@ fn git_that_fails_at_several_questions_is_told_by_the_first() {
             "case \" $* \" in *\" rev-parse \"*) {rev_parse};; *\" worktree \"*) {worktree};; esac\n{soon}"
         );
         let program = lab.script("git", &body);
-        let fault = Git::open_with_survey(&repo.path, &program).unwrap_err();
+        let fault = Git::begin(&repo.path, &program).unwrap().finish().unwrap_err();
         assert!(fault.message.starts_with(told), "{told}: {fault}");
     }
 }
@@ -1189,7 +1216,7 @@ fn git_that_fails_at_one_question_is_not_waited_for_at_the_next() {
         marker.display()
     );
     let before = Instant::now();
-    let fault = Git::open_with_survey(&repo.path, &lab.script("git", &body)).unwrap_err();
+    let fault = Git::begin(&repo.path, &lab.script("git", &body)).unwrap().finish().unwrap_err();
     assert!(fault.message.starts_with("`git rev-parse` failed: no"), "{fault}");
     assert!(before.elapsed() < Duration::from_millis(900));
     std::thread::sleep(Duration::from_millis(1500));
