@@ -29,7 +29,7 @@ pub use program::{GitFault, Program};
 pub use survey::{Head, ObjectFormat, Operation, Survey, Worktree};
 
 use program::{Answers, Call, Output, path_of};
-use running::Running;
+use running::Starting;
 
 /// The nearest folder, `root` or above, that holds an entry named `.git` (folder, file or link).
 /// Looks at metadata only; no process.
@@ -57,7 +57,7 @@ pub struct Git {
 /// A repository that is being opened. When it is dropped, so are the processes that work on it.
 pub struct Opening {
     git: Git,
-    running: Vec<Running<'static>>,
+    starting: Starting,
     asks_head: bool,
 }
 
@@ -67,8 +67,8 @@ impl Opening {
     /// # Errors
     /// The first of what `open` and `survey` would have met one after the other.
     pub fn finish(self) -> Result<(Git, Survey), GitFault> {
-        let Opening { mut git, running, asks_head } = self;
-        let mut answers = git.program.answers(running);
+        let Opening { mut git, starting, asks_head } = self;
+        let mut answers = git.program.answers(starting.started());
         git.place(&answers.next()?)?;
         let survey = git.survey_of(answers, asks_head)?;
         Ok((git, survey))
@@ -106,8 +106,9 @@ impl Git {
         let call = |q: Question| Call { codes: q.codes, ..Call::new(git.root.clone(), q.args) };
         let calls: Vec<Call<'static>> = questions.map(call).collect();
         git.started.fetch_add(calls.len(), Ordering::Relaxed);
-        let running = program.start_all(calls);
-        Some(Opening { git, running, asks_head })
+        // Whoever starts a process stands still until it runs.
+        let starting = Starting::new(program, calls);
+        Some(Opening { git, starting, asks_head })
     }
 
     /// Worktrees, the branches below `refs/heads/speculo/` and the one checked out here, and what is in

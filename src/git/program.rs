@@ -147,6 +147,7 @@ impl Program {
 }
 
 /// One question.
+#[derive(Clone)]
 pub(super) struct Call<'a> {
     /// Where: `-C`.
     pub(super) folder: Cow<'a, Path>,

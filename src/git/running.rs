@@ -2,14 +2,16 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::resume_unwind;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::program::{Call, GitFault, INCOMPLETE, Output, clip, command, first_line, remedy, shown};
+use super::program::{Call, GitFault, INCOMPLETE, Output, Program, clip, command, first_line, remedy, shown};
 
 /// A process and what it has said so far. Its pipes do not block and nobody waits for them alone: a
 /// process that git left behind may keep one open for ever.
@@ -172,6 +174,35 @@ impl<'a> Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Processes that are being started by a thread of their own; when they are dropped, they are ended.
+pub(super) struct Starting(Option<JoinHandle<Vec<Running<'static>>>>, Vec<Running<'static>>);
+
+impl Starting {
+    pub(super) fn new(program: &Program, calls: Vec<Call<'static>>) -> Starting {
+        let (aside, theirs) = (program.clone(), calls.clone());
+        match thread::Builder::new().spawn(move || aside.start_all(theirs)) {
+            Ok(handle) => Starting(Some(handle), Vec::new()),
+            // No thread to be had.
+            Err(_) => Starting(None, program.start_all(calls)),
+        }
+    }
+
+    /// Waits until all of them run.
+    pub(super) fn started(mut self) -> Vec<Running<'static>> {
+        match self.0.take().map(JoinHandle::join) {
+            Some(Ok(running)) => running,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => std::mem::take(&mut self.1),
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        drop(self.0.take().map(JoinHandle::join));
     }
 }
 
