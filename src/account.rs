@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::doc::json::{Document, Kind, Node};
-use crate::doc::pointer::Pointer;
+use crate::doc::pointer::{self, Pointer};
 
 /// A value in a file below `specdev/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +69,8 @@ pub trait Leaves {
     fn holds(&self, at: &Pointer) -> bool;
     /// Every leaf that does not stand in `after` as it does here.
     fn changed(&self, after: &Self) -> Vec<Pointer>;
+    /// Every leaf at or below a place that stands in `after` as it does here.
+    fn unchanged(&self, at: &Pointer, after: &Self) -> Vec<Pointer>;
     /// How many there are.
     fn count(&self) -> usize;
 }
@@ -78,7 +80,7 @@ impl Leaves for Document {
     fn below(&self, at: &Pointer) -> Vec<Pointer> {
         let mut out = Vec::new();
         if let Some(node) = self.find(at) {
-            walk(node, at, &mut |at, _| out.push(at.clone()));
+            walk(node, &mut at.as_str().to_owned(), &mut |at, _| out.push(Pointer::of_text(at)));
         }
         out
     }
@@ -92,9 +94,17 @@ impl Leaves for Document {
     }
 
     fn changed(&self, after: &Document) -> Vec<Pointer> {
-        let mut out = Vec::new();
-        differ(self, self.root(), after, Some(after.root()), &Pointer::root(), &mut out);
-        out
+        let mut pair = Compared { before: self, after, wants_equal: false, out: Vec::new() };
+        pair.compare(self.root(), Some(after.root()), &mut String::new());
+        pair.out
+    }
+
+    fn unchanged(&self, at: &Pointer, after: &Document) -> Vec<Pointer> {
+        let mut pair = Compared { before: self, after, wants_equal: true, out: Vec::new() };
+        if let Some(node) = self.find(at) {
+            pair.compare(node, after.find(at), &mut at.as_str().to_owned());
+        }
+        pair.out
     }
 
     fn count(&self) -> usize {
@@ -111,16 +121,29 @@ fn spelling<'a>(doc: &'a Document, node: &Node) -> Option<Cow<'a, str>> {
     }
 }
 
-fn walk(node: &Node, at: &Pointer, each: &mut dyn FnMut(&Pointer, &Node)) {
+/// Do something with every leaf below a node, which stands at `at`.
+fn walk(node: &Node, at: &mut String, each: &mut dyn FnMut(&str, &Node)) {
     match &node.kind {
         Kind::Object(members) if !members.is_empty() => {
-            members.iter().for_each(|m| walk(&m.value, &at.join(&m.key), each));
+            for member in members {
+                within(at, &member.key, |at| walk(&member.value, at, each));
+            }
         }
         Kind::Array(items) if !items.is_empty() => {
-            items.iter().enumerate().for_each(|(i, n)| walk(n, &at.join(i), each));
+            for (i, item) in items.iter().enumerate() {
+                within(at, &i.to_string(), |at| walk(item, at, each));
+            }
         }
         _ => each(at, node),
     }
+}
+
+/// Go one token down and come back.
+fn within(at: &mut String, token: &str, below: impl FnOnce(&mut String)) {
+    let length = at.len();
+    pointer::push(at, token);
+    below(at);
+    at.truncate(length);
 }
 
 fn count(node: &Node) -> usize {
@@ -131,39 +154,46 @@ fn count(node: &Node) -> usize {
     }
 }
 
-/// Leaves below `node` that do not stand below `other` as they do here; what is spelled alike as a whole
-/// is alike in all of its leaves.
-fn differ(
-    doc: &Document,
-    node: &Node,
-    after: &Document,
-    other: Option<&Node>,
-    at: &Pointer,
-    out: &mut Vec<Pointer>,
-) {
-    if other.is_some_and(|other| doc.raw(node) == after.raw(other)) {
-        return;
-    }
-    match (&node.kind, other.map(|n| &n.kind)) {
-        (Kind::Object(members), _) if !members.is_empty() => {
-            for member in members {
-                let other = other.and_then(|n| n.member(&member.key)).map(|m| &m.value);
-                differ(doc, &member.value, after, other, &at.join(&member.key), out);
+/// Two documents, and the leaves that stand alike in both or do not.
+struct Compared<'a> {
+    before: &'a Document,
+    after: &'a Document,
+    wants_equal: bool,
+    out: Vec<Pointer>,
+}
+
+impl Compared<'_> {
+    /// What is spelled alike as a whole is alike in all of its leaves, and what has no counterpart in none.
+    fn compare(&mut self, node: &Node, other: Option<&Node>, at: &mut String) {
+        let is_equal = other.is_some_and(|other| self.before.raw(node) == self.after.raw(other));
+        if is_equal || other.is_none() {
+            if is_equal == self.wants_equal {
+                walk(node, at, &mut |at, _| self.out.push(Pointer::of_text(at)));
             }
+            return;
         }
-        (Kind::Array(items), others) if !items.is_empty() => {
-            let others = match others {
-                Some(Kind::Array(others)) => &**others,
-                _ => &[],
-            };
-            for (i, item) in items.iter().enumerate() {
-                differ(doc, item, after, others.get(i), &at.join(i), out);
+        match (&node.kind, other.map(|n| &n.kind)) {
+            (Kind::Object(members), _) if !members.is_empty() => {
+                for member in members {
+                    let other = other.and_then(|n| n.member(&member.key)).map(|m| &m.value);
+                    within(at, &member.key, |at| self.compare(&member.value, other, at));
+                }
             }
-        }
-        _ => {
-            let there = other.and_then(|n| spelling(after, n));
-            if there.is_none() || there != spelling(doc, node) {
-                out.push(at.clone());
+            (Kind::Array(items), others) if !items.is_empty() => {
+                let others = match others {
+                    Some(Kind::Array(others)) => &**others,
+                    _ => &[],
+                };
+                for (i, item) in items.iter().enumerate() {
+                    within(at, &i.to_string(), |at| self.compare(item, others.get(i), at));
+                }
+            }
+            _ => {
+                let there = other.and_then(|n| spelling(self.after, n));
+                let is_equal = there.is_some() && there == spelling(self.before, node);
+                if is_equal == self.wants_equal {
+                    self.out.push(Pointer::of_text(at));
+                }
             }
         }
     }
@@ -176,8 +206,8 @@ pub struct LeafMap(pub BTreeMap<Pointer, String>);
 impl From<&Document> for LeafMap {
     fn from(doc: &Document) -> LeafMap {
         let mut out = BTreeMap::new();
-        walk(doc.root(), &Pointer::root(), &mut |at, node| {
-            out.insert(at.clone(), spelling(doc, node).unwrap_or_default().into_owned());
+        walk(doc.root(), &mut String::new(), &mut |at, node| {
+            out.insert(Pointer::of_text(at), spelling(doc, node).unwrap_or_default().into_owned());
         });
         LeafMap(out)
     }
@@ -212,6 +242,11 @@ impl Leaves for LeafMap {
 
     fn holds(&self, at: &Pointer) -> bool {
         self.0.keys().any(|p| at.contains(p))
+    }
+
+    fn unchanged(&self, at: &Pointer, after: &LeafMap) -> Vec<Pointer> {
+        let is_same = |(p, text): &(&Pointer, &String)| at.contains(p) && after.0.get(*p) == Some(*text);
+        self.0.iter().filter(is_same).map(|(at, _)| at.clone()).collect()
     }
 
     fn changed(&self, after: &LeafMap) -> Vec<Pointer> {
@@ -266,21 +301,28 @@ impl<L: Leaves> Account<L> {
     /// Book one step. Every leaf that is still here must be booked or stand unchanged.
     pub fn book(&mut self, before: &L, after: &L, bookings: &[Booking]) -> Result<(), Unbooked> {
         let by_pointer: HashMap<&str, &Booking> = bookings.iter().map(|b| (b.from.as_str(), b)).collect();
-        let mut touched: HashSet<Pointer> = before.changed(after).into_iter().collect();
-        // What is booked, but stands as it stood.
-        touched.extend(bookings.iter().flat_map(|b| before.below(&b.from)));
+        let mut touched = before.changed(after);
+        // What is booked, but stands as it stood; bookings may lie within each other.
+        let mut stays: Vec<Pointer> =
+            bookings.iter().flat_map(|b| before.unchanged(&b.from, after)).collect();
+        stays.sort_unstable();
+        stays.dedup();
+        touched.append(&mut stays);
         let mut origins: Vec<(Pointer, Pointer, Option<&'static str>)> = Vec::new();
         let mut faults = Vec::new();
-        for (origin, state) in &self.rows {
-            let State::Here { at, rule } = state else { continue };
-            if touched.contains(at) {
-                origins.push((origin.clone(), at.clone(), *rule));
-            } else if before.spelling(at).is_none() {
-                faults.push((origin.clone(), format!("is not at {at} any more")));
+        if !self.rows.is_empty() {
+            let touched: HashSet<&Pointer> = touched.iter().collect();
+            for (origin, state) in &self.rows {
+                let State::Here { at, rule } = state else { continue };
+                if touched.contains(at) {
+                    origins.push((origin.clone(), at.clone(), *rule));
+                } else if before.spelling(at).is_none() {
+                    faults.push((origin.clone(), format!("is not at {at} any more")));
+                }
             }
         }
-        let stays = |at: &&Pointer| !self.rows.contains_key(*at) && self.original.spelling(at).is_some();
-        origins.extend(touched.iter().filter(stays).map(|at| (at.clone(), at.clone(), None)));
+        let is_first = |at: &&Pointer| !self.rows.contains_key(*at) && self.original.spelling(at).is_some();
+        origins.extend(touched.iter().filter(is_first).map(|at| (at.clone(), at.clone(), None)));
         for (origin, at, rule) in origins {
             let state = match nearest(&by_pointer, &at) {
                 Some(booking) => self.booked(&at, rule, booking, before, after),

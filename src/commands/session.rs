@@ -176,7 +176,8 @@ fn records_of(tree: &Tree) -> Vec<Records> {
         if let Some(file) = &change.history {
             file.bytes.outline();
         }
-        Records::read(change)
+        // Their values are not kept for all changes.
+        Records::read(&change.apart())
     });
     records.collect()
 }

@@ -39,6 +39,11 @@ impl Pointer {
         Some(Pointer(text.into()))
     }
 
+    /// A pointer from a text made by [`push`].
+    pub(crate) fn of_text(text: &str) -> Pointer {
+        Pointer(text.into())
+    }
+
     /// As it is written, escapes included.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -113,12 +118,13 @@ impl Pointer {
 impl Ord for Pointer {
     fn cmp(&self, other: &Pointer) -> Ordering {
         // The slash ends a token, and a token comes before all that go on.
-        let key = |b: Option<&u8>| b.map_or(0, |b| if *b == b'/' { 1 } else { u16::from(*b) + 2 });
+        let rank = |b: Option<&u8>| b.map_or(0, |b| if *b == b'/' { 1 } else { u16::from(*b) + 2 });
         let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
-        match a.iter().zip(b).position(|(a, b)| a != b) {
-            Some(n) => key(a.get(n)).cmp(&key(b.get(n))),
-            None => a.len().cmp(&b.len()),
-        }
+        // In pieces first: most pointers have much in common.
+        let pieces = a.chunks(16).zip(b.chunks(16)).take_while(|(a, b)| a == b).count() * 16;
+        let (a, b) = (a.get(pieces..).unwrap_or_default(), b.get(pieces..).unwrap_or_default());
+        let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        rank(a.get(same)).cmp(&rank(b.get(same)))
     }
 }
 
@@ -134,8 +140,13 @@ impl fmt::Display for Pointer {
     }
 }
 
-fn push(text: &mut String, token: &str) {
+/// Add a token to the text of a pointer.
+pub(crate) fn push(text: &mut String, token: &str) {
     text.push('/');
+    if !token.contains(['~', '/']) {
+        text.push_str(token);
+        return;
+    }
     for c in token.chars() {
         match c {
             '~' => text.push_str("~0"),

@@ -328,7 +328,7 @@ fn has_own_name(shared: &Shared<'_>, change: &Change, chain: &Chain<'_>, out: &m
 /// Which values of the index went into the change-status.
 fn take_from_index(cx: &Cx<'_>, chain: &Chain<'_>, out: &mut ChangePlan) {
     let (Some(entry), Some(change)) = (cx.entry, cx.change) else { return };
-    let old = change.status_doc().map(|d| d.value().clone()).unwrap_or_default();
+    let old = change.status_doc().map_or(&Value::Null, |d| d.value());
     let is_empty =
         |v: Option<&Value>| v.is_none_or(|v| v.is_null() || v.as_array().is_some_and(Vec::is_empty));
     let offered = [entry.current_work.is_some(), !entry.works_run.is_empty(), !entry.claims.is_empty()];
