@@ -389,7 +389,11 @@ impl<L: Leaves> Account<L> {
 
     /// Every value that did not simply stay: where it was, and what became of it.
     pub fn changes(&self) -> Vec<(Location, Fate)> {
-        let fate = |(origin, state): (&Pointer, &State)| match state {
+        self.rows.iter().filter_map(|(origin, state)| self.change(origin, state)).collect()
+    }
+
+    fn change(&self, origin: &Pointer, state: &State) -> Option<(Location, Fate)> {
+        match state {
             State::Here { at, rule: Some(rule) } => {
                 Some((self.here(origin), Fate::Converted { to: self.here(at), rule }))
             }
@@ -398,8 +402,14 @@ impl<L: Leaves> Account<L> {
             }
             State::Here { .. } => None,
             State::Gone(fate) => Some((self.here(origin), fate.clone())),
-        };
-        self.rows.iter().filter_map(fate).collect()
+        }
+    }
+
+    /// Every value that moved to another file.
+    pub fn moved_out(&self) -> Vec<(Location, Fate)> {
+        let is_out = |(_, state): &(&Pointer, &State)| matches!(state, State::Gone(Fate::Moved(_)));
+        let moved = self.rows.iter().filter(is_out);
+        moved.filter_map(|(origin, state)| self.change(origin, state)).collect()
     }
 
     /// How many values were kept as and where they were.

@@ -33,7 +33,7 @@
 //! let files = Memory::new().with("/p/state/specdev/config.json", config);
 //! let tree = Tree::read_from(&layout, &files)?;
 //! let decisions = Decisions::default();
-//! let request = Request { tree: &tree, release: NEWEST, decisions: &decisions, partial: false, facts: None };
+//! let request = Request { tree: &tree, release: NEWEST, decisions: &decisions, partial: false, facts: None, account: false };
 //!
 //! let verified = verify(request, plan(request)?)?;
 //! let paths: Vec<&str> = verified.files().iter().map(|f| f.path.as_str()).collect();

@@ -160,13 +160,27 @@ fn account_of(
     let mut decisions = Decisions { schema_version: 1, ..Decisions::default() };
     // Each round clears at least one finding; the second round finds what the first one hid.
     for _ in 0..4 {
-        let made =
-            plan(Request { tree: before, release, decisions: &decisions, partial: true, facts: None })?;
+        let made = plan(Request {
+            tree: before,
+            release,
+            decisions: &decisions,
+            partial: true,
+            facts: None,
+            account: true,
+        })?;
         if !assume(before, &made, &mut decisions) {
             return Ok(made.account);
         }
     }
-    Ok(plan(Request { tree: before, release, decisions: &decisions, partial: true, facts: None })?.account)
+    Ok(plan(Request {
+        tree: before,
+        release,
+        decisions: &decisions,
+        partial: true,
+        facts: None,
+        account: true,
+    })?
+    .account)
 }
 
 /// Take for decided what stopped the plan, since the run went through. Whether anything was added.

@@ -35,6 +35,8 @@ pub struct Session {
     pub git: Option<Git>,
     /// What it shows.
     pub facts: Option<Facts>,
+    /// Whether plans keep the account of every value.
+    pub account: bool,
     /// What stops everything before a plan can be made.
     pub refused: Vec<Finding>,
 }
@@ -122,6 +124,7 @@ impl Session {
             decisions,
             git: None,
             facts: None,
+            account: false,
             refused: Vec::new(),
         };
         match git {
@@ -155,6 +158,7 @@ impl Session {
             decisions: &self.decisions,
             partial,
             facts: self.facts.as_ref(),
+            account: self.account,
         }
     }
 

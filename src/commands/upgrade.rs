@@ -28,10 +28,11 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         (_, true) => Mode::Check,
         _ => Mode::Upgrade,
     };
-    let session = match Session::open(&args.place, &args.goal)? {
+    let mut session = match Session::open(&args.place, &args.goal)? {
         Ok(session) => session,
         Err(findings) => return Ok(refused(args, around, mode, findings)),
     };
+    session.account = args.report.format == Format::Json;
     let plan = session.plan(args.partial)?;
     let verified = verify(session.request(args.partial), plan)?;
     let layout = &session.tree.layout;

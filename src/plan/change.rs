@@ -8,7 +8,7 @@ use super::goal_plan::{self, GoalPlan};
 use super::index::AUTHORITY;
 use super::json_chain::{Chain, open, text};
 use super::records::{self, RecordsPlan};
-use super::{ArtifactPlan, Shared, host_finding, placed};
+use super::{ArtifactPlan, Shared, host_finding, kept_of, placed};
 use crate::account::{Fate, Location};
 use crate::doc::content::Content;
 use crate::doc::json::Op;
@@ -73,7 +73,7 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change, hosts: &[HostOfChange<'
         archived: &request.tree.archived,
     };
     let goal = match &change.plan {
-        Some(file) => goal_plan::plan(request.tree, file, &cx, &scope, &change.name)?,
+        Some(file) => goal_plan::plan(request, file, &cx, &scope, &change.name)?,
         None => GoalPlan::default(),
     };
     // What is wrong with the plan is told also where the status tells too little to go on.
@@ -169,7 +169,7 @@ fn finish(
             FileBytes { before: Some(change.status.file.bytes.clone()), after: chain.doc.shared().into() };
         unit.files.insert(change.status.file.path.clone(), file);
         unit.entries.push((host.clone(), chain.entry()));
-        out.account.extend(chain.account.changes());
+        out.account.extend(kept_of(shared.request, &chain.account));
         out.kept += chain.account.kept();
     }
     if let (Some(file), Some(after)) = (&change.plan, goal.after) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::placed;
+use super::{Request, kept_of, placed};
 use crate::account::{Account, Fate, LeafMap, Location};
 use crate::doc::content::Content;
 use crate::doc::edit::Edits;
@@ -15,7 +15,6 @@ use crate::migrations;
 use crate::schema::{self, version_of};
 use crate::state::artifact::Artifact;
 use crate::state::change::SourceFile;
-use crate::state::tree::Tree;
 use crate::step::{Cx, PlanDraft, Run};
 
 const ARTIFACT: Artifact = Artifact::GoalPlan;
@@ -38,12 +37,13 @@ pub(super) struct GoalPlan {
 
 /// Plan a goal plan for the release in `cx`.
 pub(super) fn plan(
-    tree: &Tree,
+    request: Request<'_>,
     file: &SourceFile,
     cx: &Cx<'_>,
     scope: &Scope,
     change: &str,
 ) -> Result<GoalPlan> {
+    let tree = request.tree;
     let mut out = GoalPlan::default();
     let shown = tree.layout.shown(&file.path);
     let fault = |code, offset: usize, pointer: Option<String>, text: String| {
@@ -177,7 +177,7 @@ pub(super) fn plan(
         let range = (0, original.range.end);
         out.entries.insert(0, Entry::new(title, &out.steps, &file.path, "frontmatter", &file.bytes, range));
         out.after = Some(bytes);
-        out.account = account.changes();
+        out.account = kept_of(request, &account);
         out.kept = account.kept();
     }
     Ok(out)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{ArtifactPlan, Shared, placed};
+use super::{ArtifactPlan, Request, Shared, kept_of, placed};
 use crate::account::{Account, Booking, Fate, Location};
 use crate::doc::json::{Document, Op};
 use crate::doc::pointer::Pointer;
@@ -240,7 +240,7 @@ impl Chain<'_> {
     }
 
     /// The planned file, when anything changed and nothing stops it.
-    pub(super) fn finish(self) -> StatePlan {
+    pub(super) fn finish(self, request: Request<'_>) -> StatePlan {
         let artifact = Some(self.artifact(None));
         if self.is_stopped() || !self.is_changed() {
             return StatePlan { findings: self.findings, artifact, ..StatePlan::default() };
@@ -248,7 +248,7 @@ impl Chain<'_> {
         let file = FileBytes { before: Some(self.file.file.bytes.clone()), after: self.doc.shared().into() };
         StatePlan {
             file: Some((self.file.file.path.clone(), file, self.entry())),
-            account: self.account.changes(),
+            account: kept_of(request, &self.account),
             kept: self.account.kept(),
             findings: self.findings,
             artifact,
@@ -288,7 +288,7 @@ pub(super) fn state_file(
     };
     chain.run(&cx, request.release.target(artifact).unwrap_or(0), renumbers)?;
     chain.check_unnumbered();
-    Ok(chain.finish())
+    Ok(chain.finish(request))
 }
 
 /// A text member of a JSON value.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::account::{Fate, Location};
+use crate::account::{Account, Fate, Leaves, Location};
 use crate::decisions::Decisions;
 use crate::doc::content::Content;
 use crate::doc::position;
@@ -45,6 +45,9 @@ pub struct Request<'a> {
     pub partial: bool,
     /// What git shows; `None` without a repository.
     pub facts: Option<&'a Facts>,
+    /// Whether the plan keeps what became of every value that did not simply stay. Without, it keeps that
+    /// of the values that went to another file, which is what must be proven of the files together.
+    pub account: bool,
 }
 
 /// What a run would do, and what it found.
@@ -60,7 +63,7 @@ pub struct Plan {
     pub files: Vec<PlannedFile>,
     /// Everything found, sorted.
     pub findings: Vec<Finding>,
-    /// What became of every value that did not simply stay.
+    /// What became of every value that did not simply stay, as far as the request wants to know.
     pub account: Vec<(Location, Fate)>,
     /// How many values were kept as and where they were.
     pub kept: usize,
@@ -171,6 +174,11 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
         findings.push(Finding::new(Code::SealedArchive, Scope::Repository, Some(place), text));
     }
     assemble(&shared, state, changes, findings)
+}
+
+/// What is kept of an account.
+fn kept_of<L: Leaves>(request: Request<'_>, account: &Account<L>) -> Vec<(Location, Fate)> {
+    if request.account { account.changes() } else { account.moved_out() }
 }
 
 /// Of several faults the first, whichever thread came upon its own first.

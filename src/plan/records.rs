@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::change::schema_findings;
-use super::{Shared, placed};
+use super::{Shared, kept_of, placed};
 use crate::account::{Account, Booking, Fate, Location};
 use crate::doc::content::Content;
 use crate::doc::edit::Edits;
@@ -225,7 +225,7 @@ fn evidence(
         let nothing = Document::parse(b"null").map_err(|f| Error::internal(f.message))?;
         let after = record.as_ref().unwrap_or(&nothing);
         account.book(&old, after, &edit.bookings).map_err(Error::internal)?;
-        out.account.extend(account.changes());
+        out.account.extend(kept_of(shared.request, &account));
         out.kept += account.kept();
     }
     out.files.insert(path, FileBytes { before, after });

@@ -87,14 +87,14 @@ pub struct Change {
 }
 
 impl Change {
-    /// The same change. The value of its status takes a multiple of the room of all its files; it goes
-    /// when this handle goes.
+    /// The same change. The value of its status and the header of its plan take a multiple of the room of
+    /// all its files; they go when this handle goes.
     #[must_use]
     pub fn apart(&self) -> Change {
         Change {
             name: self.name.clone(),
             status: self.status.apart(),
-            plan: self.plan.clone(),
+            plan: self.plan.as_ref().map(|f| SourceFile { bytes: f.bytes.apart(), ..f.clone() }),
             readme: self.readme.clone(),
             history: self.history.clone(),
             evidence: self.evidence.clone(),

@@ -179,7 +179,7 @@ fn pending(project: &Path) -> Result<Vec<String>> {
     let tree = Tree::read(&layout)?;
     let decisions = Decisions::default();
     let request =
-        Request { tree: &tree, release: NEWEST, decisions: &decisions, partial: false, facts: None };
+        Request { tree: &tree, release: NEWEST, decisions: &decisions, partial: false, facts: None, account: false };
     let verified = verify(request, plan(request)?)?;
     Ok(verified.files().iter().map(|file| layout.shown(&file.path)).collect())
 }

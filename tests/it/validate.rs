@@ -130,8 +130,15 @@ fn an_upgraded_tree_is_clean_for_its_release_but_for_what_older_templates_left()
         let before = validate::validate(&tree, &papers, &options);
         assert!(before.iter().all(|v| v.rule == "version-behind"), "{}", shown(&before));
         let decisions = Decisions::default();
-        let plan = plan(Request { tree: &tree, release, decisions: &decisions, partial: false, facts: None })
-            .unwrap();
+        let plan = plan(Request {
+            tree: &tree,
+            release,
+            decisions: &decisions,
+            partial: false,
+            facts: None,
+            account: false,
+        })
+        .unwrap();
         assert!(!plan.files.is_empty(), "{:#?}", plan.findings);
         let after = tree.with(plan.files.iter().map(|f| (f.path.as_str(), f.after.as_slice())));
         let found = validate::validate(&after, &papers, &options);
@@ -391,8 +398,14 @@ fn tree_named_by_the_environment() {
         let facts =
             git.map(|git| Facts::collect(&git, &layout.project_root, &records, Some("main"), &decisions));
         let facts = facts.transpose().unwrap();
-        let request =
-            Request { tree: &tree, release, decisions: &decisions, partial: false, facts: facts.as_ref() };
+        let request = Request {
+            tree: &tree,
+            release,
+            decisions: &decisions,
+            partial: false,
+            facts: facts.as_ref(),
+            account: true,
+        };
         let plan = plan(request).unwrap();
         assert!(!plan.is_stopped(), "{:#?}", plan.findings);
         tree = tree.with(plan.files.iter().map(|f| (f.path.as_str(), f.after.as_slice())));
