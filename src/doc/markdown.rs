@@ -98,6 +98,10 @@ impl Outline {
             restarts -= 1;
         }
         outline.is_worn_out = restarts == 0;
+        // Outlines are kept for as long as their files.
+        outline.blocks.shrink_to_fit();
+        outline.headings.shrink_to_fit();
+        outline.fences.shrink_to_fit();
         outline
     }
 
@@ -350,18 +354,23 @@ fn parseable(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
-/// Whether valid text needs no replacement: it has none of the odd characters, and no line with room for
-/// too many markers.
+/// Whether valid text needs no replacement: it has none of the odd characters, and no line that begins
+/// with too many markers.
 fn is_parseable(bytes: &[u8]) -> bool {
     let mut start = 0;
-    let has_long_line = memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
-        let length = end - start;
+    let may_nest = memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
+        let line = &bytes[start..end];
         start = end + 1;
-        length > MAX_MARKERS
+        line.get(..MAX_MARKERS).is_some_and(|front| front.iter().all(|b| is_part_of_marker(*b)))
     });
-    !has_long_line
+    !may_nest
         && memchr3(b'\t', b'\x0B', b'\x0C', bytes).is_none()
         && memchr_iter(b'\r', bytes).all(|i| bytes.get(i + 1) == Some(&b'\n'))
+}
+
+/// Whether a line that nests containers may hold this byte in front of its text.
+fn is_part_of_marker(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'0'..=b'9' | b'>' | b'-' | b'+' | b'*' | b'.' | b')')
 }
 
 /// Make text of what follows the first [`MAX_MARKERS`] quote and list markers of a line: the parser

@@ -176,7 +176,7 @@ pub(super) fn plan(
         let title = format!("goal-plan v{} → v{}", out.from, out.to);
         let range = (0, original.range.end);
         out.entries.insert(0, Entry::new(title, &out.steps, &file.path, "frontmatter", &file.bytes, range));
-        out.after = Some(bytes);
+        out.after = Some(bytes.apart());
         out.account = kept_of(request, &account);
         out.kept = account.kept();
     }
