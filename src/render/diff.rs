@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use memchr::{memchr_iter, memrchr};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// One file before and after.
@@ -41,8 +42,10 @@ pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
         (_, None) => out.extend(format!("deleted file mode {:06o}\n", file.mode).bytes()),
         _ => {}
     }
-    let old = lines(file.old.unwrap_or_default());
-    let new = lines(file.new.unwrap_or_default());
+    let (old, new) = (file.old.unwrap_or_default(), file.new.unwrap_or_default());
+    let start = before_first_change(old, new);
+    let first = memchr_iter(b'\n', &old[..start]).count();
+    let (old, new) = (lines(&old[start..]), lines(&new[start..]));
     let changes = changes(&old, &new);
     if changes.is_empty() {
         return out; // An empty file comes or goes.
@@ -53,9 +56,21 @@ pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
     let (from, to) = (side(&a, file.old.is_some()), side(&b, file.new.is_some()));
     out.extend(format!("--- {from}\n+++ {to}\n").bytes());
     for hunk in changes.chunk_by(|a, b| b.old.start - a.old.end <= 2 * CONTEXT) {
-        write_hunk(&mut out, &old, &new, hunk);
+        write_hunk(&mut out, first, &old, &new, hunk);
     }
     out
+}
+
+/// Where the lines begin that a hunk can show: what stands in front of them is equal on both sides, and
+/// at least as many equal lines follow as stand around a change.
+fn before_first_change(old: &[u8], new: &[u8]) -> usize {
+    let pieces = old.chunks(64).zip(new.chunks(64)).take_while(|(a, b)| a == b).count() * 64;
+    let mut at = pieces.min(old.len()).min(new.len());
+    // The line of the first difference, and the lines of context in front of it.
+    for _ in 0..=CONTEXT {
+        at = memrchr(b'\n', &old[..at.saturating_sub(1)]).map_or(0, |n| n + 1);
+    }
+    at
 }
 
 /// Lines `old` become lines `new`; one of them may be empty.
@@ -129,17 +144,18 @@ fn numbered<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> (Vec<usize>, Vec<usize>) 
     (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
 }
 
-fn write_hunk(out: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]], changes: &[Change]) {
-    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
-    let before = first.old.start.min(CONTEXT);
+/// `first` is how many lines stand in front of those given.
+fn write_hunk(out: &mut Vec<u8>, first: usize, old: &[&[u8]], new: &[&[u8]], changes: &[Change]) {
+    let (Some(start), Some(last)) = (changes.first(), changes.last()) else { return };
+    let before = start.old.start.min(CONTEXT);
     let after = (old.len() - last.old.end).min(CONTEXT);
     let header = format!(
         "@@ -{} +{} @@\n",
-        line_range(first.old.start - before..last.old.end + after),
-        line_range(first.new.start - before..last.new.end + after)
+        line_range(first + start.old.start - before..first + last.old.end + after),
+        line_range(first + start.new.start - before..first + last.new.end + after)
     );
     out.extend(header.bytes());
-    let mut at = first.old.start - before;
+    let mut at = start.old.start - before;
     for change in changes {
         write_lines(out, b' ', &old[at..change.old.start]);
         write_lines(out, b'-', &old[change.old.clone()]);
@@ -170,7 +186,16 @@ fn write_lines(out: &mut Vec<u8>, mark: u8, lines: &[&[u8]]) {
 
 /// The lines with their LF; the last may have none.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
-    bytes.split_inclusive(|b| *b == b'\n').collect()
+    let ends = memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let mut lines = Vec::with_capacity(bytes.len() / 32 + 1);
+    let mut start = 0;
+    for end in ends.chain((!bytes.ends_with(b"\n")).then_some(bytes.len())) {
+        if end > start {
+            lines.push(&bytes[start..end]);
+        }
+        start = end;
+    }
+    lines
 }
 
 /// `prefix` and `path`, in quotes and with C escapes when git needs them: for control bytes, quote and

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,12 @@ pub trait Files: Sync {
     fn look(&self, path: &Path) -> io::Result<Look>;
     /// The bytes of a regular file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// What stands at a path and, of a regular file, its bytes.
+    fn fetch(&self, path: &Path) -> io::Result<(Look, Vec<u8>)> {
+        let look = self.look(path)?;
+        let bytes = if matches!(look, Look::File(_)) { self.read(path)? } else { Vec::new() };
+        Ok((look, bytes))
+    }
     /// The names in a folder, in any order, and what each is (permission bits may be missing).
     fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Look)>>;
 }
@@ -37,13 +43,34 @@ pub struct Disk;
 #[expect(clippy::disallowed_methods, reason = "the tree is read through here")]
 impl Files for Disk {
     fn look(&self, path: &Path) -> io::Result<Look> {
-        let meta = fs::symlink_metadata(path)?;
-        Ok(match meta.file_type() {
-            t if t.is_symlink() => Look::Link,
-            t if t.is_dir() => Look::Folder,
-            t if t.is_file() => Look::File(meta.permissions().mode() & 0o7777),
-            _ => Look::Special,
-        })
+        Ok(look_of(&fs::symlink_metadata(path)?))
+    }
+
+    /// One look less: the file that is open is the one that is judged. Nothing waits for a FIFO.
+    fn fetch(&self, path: &Path) -> io::Result<(Look, Vec<u8>)> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let flags = i32::try_from(flags.bits()).unwrap_or_default();
+        let mut file = match fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(e),
+            // A link, a socket, or a file that may not be read.
+            Err(e) => {
+                return match self.look(path)? {
+                    Look::File(_) | Look::Folder => Err(e),
+                    look => Ok((look, Vec::new())),
+                };
+            }
+        };
+        let meta = file.metadata()?;
+        let look = look_of(&meta);
+        let mut bytes = Vec::new();
+        if matches!(look, Look::File(_)) {
+            // With room for one byte more the end is seen at once.
+            bytes.reserve_exact(usize::try_from(meta.len()).unwrap_or_default() + 1);
+            file.read_to_end(&mut bytes)?;
+        }
+        Ok((look, bytes))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -63,6 +90,15 @@ impl Files for Disk {
                 Ok((entry.file_name(), look))
             })
             .collect()
+    }
+}
+
+fn look_of(meta: &fs::Metadata) -> Look {
+    match meta.file_type() {
+        t if t.is_symlink() => Look::Link,
+        t if t.is_dir() => Look::Folder,
+        t if t.is_file() => Look::File(meta.permissions().mode() & 0o7777),
+        _ => Look::Special,
     }
 }
 

@@ -364,7 +364,7 @@ fn is_current(value: &Value) -> bool {
 }
 
 /// Whether a record has the members of version 5 and above: candidate gate and E2E disposition.
-fn is_gated(value: &Value) -> bool {
+pub(super) fn is_gated(value: &Value) -> bool {
     let Some(integration) = value.get("integration").filter(|i| i.is_object()) else { return false };
     ["candidate_tree_sha", "full_suite", "e2e", "promotion_status"]
         .iter()

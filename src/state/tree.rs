@@ -233,14 +233,13 @@ impl Reader<'_> {
     /// A regular file below `specdev/`, or a finding for what stands in its place.
     fn file(&self, path: &str, scope: Scope, findings: &mut Vec<Finding>) -> Result<Option<SourceFile>> {
         let full = self.layout.specdev().join(path);
-        let look = match self.files.look(&full) {
-            Ok(look) => look,
+        let (look, bytes) = match self.files.fetch(&full) {
+            Ok(fetched) => fetched,
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(self.unreadable(path, &e)),
         };
         match look {
             Look::File(mode) => {
-                let bytes = self.files.read(&full).map_err(|e| self.unreadable(path, &e))?;
                 return Ok(Some(SourceFile { path: path.into(), bytes: bytes.into(), mode }));
             }
             Look::Link => findings.push(link_finding(self.layout.shown_root(), &full, scope)),
@@ -341,7 +340,7 @@ impl Reader<'_> {
                 change.evidence.insert(stem, file);
             }
         }
-        if has_integrations(&change) {
+        if has_gated_records(&change) {
             self.tickets(&mut change, &scope, &mut findings)?;
         }
         change.status = change.status.apart();
@@ -450,12 +449,9 @@ fn is_absent(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn has_integrations(change: &Change) -> bool {
-    let in_status = change.status_doc().is_some_and(|d| {
-        d.value()
-            .get("worktrees")
-            .and_then(|w| w.as_array())
-            .is_some_and(|w| w.iter().any(|r| r.get("integration").is_some()))
-    });
-    in_status || change.evidence.values().any(|f| contains(&f.bytes, record::SECTION.as_bytes()))
+/// Whether any record can have been verified, which is for its ticket's file to confirm.
+fn has_gated_records(change: &Change) -> bool {
+    let worktrees = change.status_doc().and_then(|d| d.value().get("worktrees")?.as_array());
+    let is_section = |f: &SourceFile| contains(&f.bytes, record::SECTION.as_bytes());
+    worktrees.is_some_and(|w| w.iter().any(record::is_gated)) || change.evidence.values().any(is_section)
 }
