@@ -7,16 +7,17 @@
 //! It refuses, touching nothing: a damaged or truncated journal, one of a newer format, one that belongs
 //! to another folder, and paths that lead out of the root.
 
-use std::fmt::Write as _;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::effects::{Access, Effect, Effects, Metadata};
-use super::file::{Content, Seen, hex, look_at, sha256};
+use super::file::{Seen, hex, look_at, sha256};
 use super::{lock, remedy};
 use crate::error::{Error, Kind, Result};
 
@@ -66,7 +67,7 @@ pub(super) struct Before {
     length: usize,
     pub(super) metadata: Metadata,
     #[serde(skip)]
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Arc<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +77,9 @@ pub(super) struct After {
 }
 
 impl Before {
-    pub(super) fn new(content: Content) -> Before {
-        Before { length: content.bytes.len(), metadata: content.metadata, bytes: content.bytes }
+    /// `bytes` are those of the file with this metadata.
+    pub(super) fn new(metadata: Metadata, bytes: &Arc<Vec<u8>>) -> Before {
+        Before { length: bytes.len(), metadata, bytes: Arc::clone(bytes) }
     }
 }
 
@@ -105,7 +107,7 @@ impl Slot {
             Seen::Missing => Found::Missing,
             Seen::Other(_) => Found::Other,
             Seen::File(content) => {
-                if self.before.as_ref().is_some_and(|before| before.bytes == content.bytes) {
+                if self.before.as_ref().is_some_and(|before| *before.bytes == content.bytes) {
                     Found::Before
                 } else if self.after.as_ref().is_some_and(|after| {
                     after.length == content.bytes.len() && after.sha256 == hex(&sha256(&content.bytes))
@@ -173,16 +175,17 @@ impl Journal {
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut rest = serde_json::to_vec(self).map_err(Error::internal)?;
-        rest.push(b'\n');
-        for before in self.slots.iter().filter_map(|slot| slot.before.as_ref()) {
-            rest.extend_from_slice(&before.bytes);
-        }
-        let mut head = String::from(MAGIC);
-        let sum = hex(&sha256(&rest));
-        writeln!(head, " {FORMAT} {sum} {}", rest.len()).map_err(Error::internal)?;
-        let mut bytes = head.into_bytes();
-        bytes.append(&mut rest);
+        let mut list = serde_json::to_vec(self).map_err(Error::internal)?;
+        list.push(b'\n');
+        let contents =
+            || self.slots.iter().filter_map(|slot| slot.before.as_ref()).map(|b| b.bytes.as_slice());
+        // Summed up before it is put together, which takes as much room as all old files.
+        let parts = || std::iter::once(list.as_slice()).chain(contents());
+        let sum = parts().fold(Sha256::new(), |sum, part| sum.chain_update(part)).finalize();
+        let length: usize = parts().map(<[u8]>::len).sum();
+        let head = format!("{MAGIC} {FORMAT} {} {length}\n", hex(&sum));
+        let mut bytes = Vec::with_capacity(head.len() + length);
+        std::iter::once(head.as_bytes()).chain(parts()).for_each(|part| bytes.extend_from_slice(part));
         Ok(bytes)
     }
 
@@ -212,7 +215,7 @@ impl Journal {
             .map_err(|error| format!("has an unreadable list of files: {error}"))?;
         for before in journal.slots.iter_mut().filter_map(|slot| slot.before.as_mut()) {
             let (bytes, others) = contents.split_at_checked(before.length).ok_or("lacks old contents")?;
-            before.bytes = bytes.to_vec();
+            before.bytes = Arc::new(bytes.to_vec());
             contents = others;
         }
         let is_outside = |path: &String| !is_below_root(path);

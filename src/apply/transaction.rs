@@ -91,7 +91,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
                 if content.links > 1 && linked.is_none() {
                     linked = Some((path, content.links));
                 }
-                Some(Before::new(content))
+                change.before.as_ref().map(|bytes| Before::new(content.metadata, bytes))
             }
             Seen::Missing | Seen::Other(_) => {
                 missing_folders(root, path, &mut folders).map_err(|error| failed("read", path, &error))?;

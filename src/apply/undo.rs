@@ -219,7 +219,7 @@ impl<'a> Undo<'a> {
         let bytes = match source.map(|source| self.temporary(source)).transpose()? {
             Some(Seen::File(content)) => Some(content.bytes),
             Some(_) => None,
-            None => Some(before.bytes.clone()),
+            None => Some(before.bytes.to_vec()),
         };
         let name = slot.path.rsplit('/').next().unwrap_or(&slot.path);
         let mut number = 1;
