@@ -320,6 +320,9 @@ fn advise(finding: &mut Finding) {
         return;
     }
     finding.next.extend(match finding.code {
+        Code::AmbiguousSection if finding.message.starts_with("text inserted here") => {
+            Some("end the HTML or the fence that reaches to the end of the file, then run again".into())
+        }
         Code::AmbiguousSection => Some("leave one section of that title in the file, then run again".into()),
         Code::ChangeNameMismatch => {
             Some("set `change` to the folder's name, or rename the folder, then run again".into())

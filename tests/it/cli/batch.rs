@@ -191,6 +191,51 @@ fn unwritable_folder_of_the_last_change() {
     super::assert_same(&before, &project.snapshot());
 }
 
+/// Markdown in which reading would have to begin anew too often: what is appended stands in an HTML block.
+fn worn_out() -> String {
+    format!("# History\n\n{}", "<script>\n</style>\n\n".repeat(70))
+}
+
+#[test]
+fn partial_leaves_a_change_in_which_history_cannot_be_placed() {
+    let project = thirty();
+    let host = format!("changes/{}/HISTORY.md", name(3));
+    project.write(&host, worn_out());
+    project.commit();
+    let before = project.snapshot();
+    let told = ["ambiguous-section", &host, "text inserted here", "next:  end the HTML"];
+    project.refused(&[], 4, &told);
+    super::assert_same(&before, &project.snapshot());
+
+    let ran = project.run(&["--partial"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains(&format!("left as they are: {}", name(3))), "{ran}");
+    assert_eq!(project.text(&host), worn_out());
+    assert_eq!(project.text(&format!("changes/{}/.status.json", name(3))), status(&name(3)));
+    assert_eq!(project.json(&format!("changes/{}/.status.json", name(4)))["schema_version"], 5);
+}
+
+#[test]
+fn number_of_a_run_that_only_a_folder_without_status_remembers() {
+    let project = thirty();
+    project.commit();
+    project.done(&[]);
+    // The state's own history and all but one change are as before; that one lost its status.
+    let kept = format!("changes/{}", name(5));
+    fs::remove_file(project.path("HISTORY.md")).unwrap();
+    fs::remove_file(project.path(&format!("{kept}/.status.json"))).unwrap();
+    for n in (1..=30).filter(|n| *n != 5) {
+        fs::remove_file(project.path(&format!("changes/{}/HISTORY.md", name(n)))).unwrap();
+        project.write(&format!("changes/{}/.status.json", name(n)), status(&name(n)));
+        project.write(&format!("changes/{}/goal-plan.md", name(n)), super::plan(&name(n)));
+    }
+    let before = project.state();
+    project.done(&["--allow-dirty"]);
+    assert!(project.text(&format!("changes/{}/HISTORY.md", name(4))).contains("\"seq\":2,"));
+    project.done(&["restore"]);
+    super::assert_same(&before, &project.state());
+}
+
 #[test]
 fn restore_of_a_partial_run() {
     let project = one_broken();
