@@ -7,7 +7,7 @@ pub(crate) fn run() -> Outcome {
     let options = Options::new(Era::V0_7_2, 1_000, 8);
     let plain = repository("growth", &options)?;
     let foreign = repository("growth-foreign", &Options { foreign: 100_000, ..options })?;
-    let dry = |root| tool(&["--dry-run"], root);
+    let dry = |root| tool(&["--dry-run", "--no-git"], root);
     let [few, many] = turns(rounds(), |_| Ok(()), [&|| dry(&plain), &|| dry(&foreign)])?;
     let ratio = many.as_secs_f64() / few.as_secs_f64();
     println!("  100,000 foreign files below evidence/: {}", verdict(ratio, 1.05));

@@ -42,6 +42,13 @@ pub(crate) fn tool(args: &[&str], root: &Path) -> Command {
     quiet(command)
 }
 
+/// git in a folder, silent; no shell is started for it.
+pub(crate) fn git(args: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(folder);
+    quiet(command)
+}
+
 /// A shell command in a folder, silent.
 pub(crate) fn shell(script: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");

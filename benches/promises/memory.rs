@@ -14,7 +14,7 @@ pub(crate) fn run() -> Outcome {
         let limit = 4 * read + (64 << 20);
         for mode in ["--dry-run", "--allow-dirty"] {
             let time = Command::new("/usr/bin/time")
-                .args(["-f", "%M", TOOL, "-q", mode])
+                .args(["-f", "%M", TOOL, "-q", "--no-git", mode])
                 .arg(&root)
                 .stdout(Stdio::null())
                 .output()?;

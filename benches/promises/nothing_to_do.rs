@@ -1,6 +1,6 @@
 //! A repository where nothing is left to do, against `git status` in it.
 
-use crate::measure::{self, Outcome, repository, rounds, shell, tell, tool, turns};
+use crate::measure::{self, Outcome, git, repository, rounds, shell, tell, tool, turns};
 use crate::tree::{Era, Options};
 
 fn in_era(era: Era) -> Outcome {
@@ -10,7 +10,7 @@ fn in_era(era: Era) -> Outcome {
     measure::run(shell(commit, &root))?;
     let rounds = 10 * rounds();
     let [tool, floor] =
-        turns(rounds, |_| Ok(()), [&|| tool(&[], &root), &|| shell("exec git status --porcelain", &root)])?;
+        turns(rounds, |_| Ok(()), [&|| tool(&[], &root), &|| git(&["status", "--porcelain"], &root)])?;
     tell(&format!("era {}, 5 changes", era.name()), tool, ("git status --porcelain", floor), 2.0);
     Ok(())
 }

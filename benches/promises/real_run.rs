@@ -16,7 +16,9 @@ pub(crate) fn run() -> Outcome {
         measure::run(shell(&restored, &work))?;
         measure::run(shell("touch stamp", &work))?;
         let root = work.join("repo");
-        measure::run(tool(&[], &root))?;
+        // The build folder may lie in a repository of its own.
+        let args: &[&str] = if git { &[] } else { &["--no-git"] };
+        measure::run(tool(args, &root))?;
         let list = "find repo/speculo -type f -newer stamp -print0 > list && mv repo upgraded";
         measure::run(shell(list, &work))?;
         let copy = format!(
@@ -36,7 +38,7 @@ pub(crate) fn run() -> Outcome {
             Ok(())
         };
         let floor: &dyn Fn() -> Command = &|| shell(&copy, &work);
-        let [tool, floor] = turns(rounds(), before, [&|| tool(&[], &root), floor])?;
+        let [tool, floor] = turns(rounds(), before, [&|| tool(args, &root), floor])?;
         let git = if git { ", git" } else { "" };
         tell(&format!("era {}{git}, 1,000 changes of 8", era.name()), tool, ("cp -a && sync -f", floor), 3.0);
         fs::remove_dir_all(&work)?;

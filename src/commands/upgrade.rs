@@ -1,9 +1,10 @@
 //! The upgrade itself: `--dry-run`, `--check`, or the real run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::thread;
 
 use super::recover::edited_text;
 use super::session::{Session, exit_of, target};
@@ -13,7 +14,7 @@ use crate::cli::{Format, Upgrade, word};
 use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
-use crate::git::FileState;
+use crate::git::{FileState, GitFault};
 use crate::plan::{Plan, PlannedFile};
 use crate::render::patch::{Patch, PatchedFile};
 use crate::render::{Ended, Mode, Report, aimed, human, json};
@@ -34,12 +35,18 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     };
     session.account = args.report.format == Format::Json;
     let plan = session.plan(args.partial)?;
-    let verified = verify(session.request(args.partial), plan)?;
     let layout = &session.tree.layout;
+    let paths: Vec<String> = plan.files.iter().map(|f| layout.shown(&f.path)).collect();
+    // git compares the files while the plan is proven.
+    let (verified, states) = thread::scope(|scope| {
+        let asked = scope.spawn(|| states(&session, &paths));
+        (verify(session.request(args.partial), plan), asked.join())
+    });
+    let (verified, states) = (verified?, states.map_err(|_| Error::internal("asking git ended in a panic"))?);
     if let Some(path) = &args.patch {
         write_patch(path, &patch(layout, verified.plan()))?;
     }
-    let guards = guards(&session, verified.plan(), args)?;
+    let guards = guards(&session, verified.plan(), args, states)?;
     let stopped = exit_of(&verified.plan().findings);
     let mut ended = Ended::of(mode, verified.plan());
     let mut code = stopped;
@@ -179,14 +186,27 @@ fn write(session: &Session, verified: &VerifiedPlan, around: &Surroundings) -> R
     apply::apply(&target, &lock, &changes, &also, &around.stop, &Disk)
 }
 
+/// How the files to write stand to git; `None` where there is none to ask.
+fn states(session: &Session, paths: &[String]) -> Option<std::result::Result<States, GitFault>> {
+    let git = session.git.as_ref().filter(|_| session.facts.is_some() && !paths.is_empty())?;
+    Some(git.changes(paths))
+}
+
+type States = BTreeMap<String, FileState>;
+
 /// Reasons not to write although the plan is good, and notes about files git does not keep.
-fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>> {
+fn guards(
+    session: &Session,
+    plan: &Plan,
+    args: &Upgrade,
+    states: Option<std::result::Result<States, GitFault>>,
+) -> Result<Vec<Finding>> {
     let mut out = Vec::new();
     if plan.files.is_empty() {
         return Ok(out);
     }
     runtime(session, plan, &mut out);
-    let (Some(git), Some(facts)) = (&session.git, &session.facts) else { return Ok(out) };
+    let (Some(facts), Some(states)) = (&session.facts, states) else { return Ok(out) };
     if let Some(operation) = facts.survey.operation {
         let text = format!("a {} is in progress in this worktree", operation.as_str());
         out.push(
@@ -194,12 +214,7 @@ fn guards(session: &Session, plan: &Plan, args: &Upgrade) -> Result<Vec<Finding>
                 .next("git status   # finish or abort it, then run again"),
         );
     }
-    let layout = &session.tree.layout;
-    let paths: Vec<String> = plan.files.iter().map(|f| layout.shown(&f.path)).collect();
-    let states = match git.changes(&paths) {
-        Ok(states) => states,
-        Err(fault) => return Err(Error::new(Kind::Blocked, fault.message.clone())),
-    };
+    let states = states.map_err(|fault| Error::new(Kind::Blocked, fault.message))?;
     let of = |wanted: &[FileState]| -> Vec<&String> {
         states.iter().filter(|(_, s)| wanted.contains(s)).map(|(p, _)| p).collect()
     };

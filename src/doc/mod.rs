@@ -48,6 +48,30 @@ pub fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     (line, column)
 }
 
+/// Where the lines of a text end, for [`position`]s of many offsets.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    bytes: &'a [u8],
+    ends: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// Those of `bytes`.
+    pub fn of(bytes: &'a [u8]) -> Lines<'a> {
+        Lines { bytes, ends: memchr_iter(b'\n', bytes).collect() }
+    }
+
+    /// Like [`position`].
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let before = self.ends.partition_point(|end| *end < offset);
+        let start = before.checked_sub(1).map_or(0, |last| self.ends[last] + 1);
+        let (_, column) = position(&self.bytes[start..], offset.min(self.bytes.len()) - start);
+        // Only at the start of the whole text is a mark none of its columns.
+        let mark = start > 0 && self.bytes[start..].starts_with(BOM) && offset >= start + BOM.len();
+        (before + 1, column + usize::from(mark))
+    }
+}
+
 /// The UTF-8 byte order mark.
 pub const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -64,4 +88,27 @@ pub fn line_end_before(bytes: &[u8], offset: usize) -> &'static str {
 /// Whether the bytes hold a word.
 pub fn contains(bytes: &[u8], word: &[u8]) -> bool {
     memmem::find(bytes, word).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_know_the_positions() {
+        let texts: [&[u8]; 6] = [
+            b"",
+            b"\n",
+            b"a\nbc\n\nd",
+            "\u{feff}a\n\u{feff}b\r\né搜\n".as_bytes(),
+            b"\xff\xfe\n\xef\xbb\xbf",
+            "\u{feff}".as_bytes(),
+        ];
+        for text in texts {
+            let lines = Lines::of(text);
+            for offset in 0..text.len() + 2 {
+                assert_eq!(lines.position(offset), position(text, offset), "{text:?} at {offset}");
+            }
+        }
+    }
 }

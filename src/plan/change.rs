@@ -321,7 +321,9 @@ fn has_own_name(shared: &Shared<'_>, change: &Change, chain: &Chain<'_>, out: &m
     let locate = |p: &Pointer| chain.doc.find(p).map(|n| n.range.start);
     let scope = Scope::Change(change.name.clone());
     let bytes = &change.status.file.bytes;
-    out.findings.push(placed(shared.request.tree, &raised, &change.status.file.path, &scope, locate, bytes));
+    out.findings.push(placed(shared.request.tree, &raised, &change.status.file.path, &scope, locate, |at| {
+        position(bytes, at)
+    }));
     false
 }
 

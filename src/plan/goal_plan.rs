@@ -109,7 +109,7 @@ pub(super) fn plan(
             .notes
             .raised
             .iter()
-            .map(|r| placed(tree, r, &file.path, scope, locate, &file.bytes))
+            .map(|r| placed(tree, r, &file.path, scope, locate, |at| position(&file.bytes, at)))
             .collect();
         let stops = raised.iter().any(Finding::stops);
         out.findings.extend(raised);

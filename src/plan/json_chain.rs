@@ -1,5 +1,6 @@
 //! Running the steps of a JSON artifact, and the configuration, which has nothing but that.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -8,7 +9,7 @@ use super::{ArtifactPlan, Request, Shared, kept_of, placed};
 use crate::account::{Account, Booking, Fate, Location};
 use crate::doc::json::{Document, Op};
 use crate::doc::pointer::Pointer;
-use crate::doc::position;
+use crate::doc::{Lines, position};
 use crate::error::{Error, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::history::entry::Entry;
@@ -43,6 +44,8 @@ pub(super) struct Chain<'a> {
     pub(super) steps: Vec<&'static str>,
     pub(super) account: Account<Document>,
     pub(super) findings: Vec<Finding>,
+    /// A large index may have a finding for each of its entries.
+    lines: OnceCell<Lines<'a>>,
 }
 
 /// The parsed file with a version this tool can read; otherwise the finding.
@@ -93,6 +96,7 @@ pub(super) fn open<'a>(
         steps: Vec::new(),
         account: Account::open(&file.file.path, doc.clone()),
         findings: Vec::new(),
+        lines: OnceCell::new(),
     })
 }
 
@@ -201,7 +205,8 @@ impl Chain<'_> {
 
     fn place(&self, raised: &crate::step::Raised) -> Finding {
         let locate = |p: &Pointer| self.locate(p);
-        placed(self.tree, raised, &self.file.file.path, &self.scope, locate, &self.file.file.bytes)
+        let lines = self.lines.get_or_init(|| Lines::of(&self.file.file.bytes));
+        placed(self.tree, raised, &self.file.file.path, &self.scope, locate, |at| lines.position(at))
     }
 
     /// The offset on disk of a value of the version at hand.

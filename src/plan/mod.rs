@@ -418,10 +418,10 @@ fn placed(
     file: &str,
     scope: &Scope,
     locate: impl Fn(&crate::doc::pointer::Pointer) -> Option<usize>,
-    bytes: &[u8],
+    position: impl Fn(usize) -> (usize, usize),
 ) -> Finding {
     let file = raised.file.as_deref().unwrap_or(file);
-    let at = raised.pointer.as_ref().and_then(&locate).map(|offset| position(bytes, offset));
+    let at = raised.pointer.as_ref().and_then(&locate).map(position);
     let place = Place {
         file: tree.layout.shown(file),
         line: at.map(|(line, _)| line),

@@ -64,7 +64,9 @@ pub(super) fn plan(
         let status = &change.status.file;
         let locate = |p: &Pointer| change.status_doc().and_then(|d| d.find(p)).map(|n| n.range.start);
         let place = |raised: &Raised| {
-            let found = placed(shared.request.tree, raised, &status.path, &scope, locate, &status.bytes);
+            let found = placed(shared.request.tree, raised, &status.path, &scope, locate, |at| {
+                position(&status.bytes, at)
+            });
             in_evidence(change, &records, raised, found)
         };
         out.findings.extend(draft.notes.raised.iter().map(place));
