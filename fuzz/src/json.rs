@@ -178,7 +178,7 @@ fn operation(found: &[Pointer], bytes: &[u8], tape: &mut Tape) -> Op {
 fn key(found: &[Pointer], bytes: &[u8], tape: &mut Tape) -> String {
     match tape.below(3) {
         0 => tape.text(bytes),
-        1 => tape.pick(found).and_then(|p| Some(p.split_last()?.1.to_owned())).unwrap_or_default(),
+        1 => tape.pick(found).and_then(|p| Some(p.split_last()?.1.into_owned())).unwrap_or_default(),
         _ => tape.pick(&["new", "x", "", "é😀", "\u{2028}\"\\", "a/b~"]).unwrap_or_default().to_owned(),
     }
 }

@@ -57,7 +57,7 @@ fn archive_of(data: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
 fn line_ends(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     let lf = specdev_migrate::history::to_lf(bytes);
     match dice.below(4) {
-        0 => lf,
+        0 => lf.into_owned(),
         1 => specdev_migrate::history::to_crlf(&lf),
         2 => [b"\xEF\xBB\xBF", bytes].concat(),
         _ => {
