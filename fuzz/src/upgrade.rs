@@ -45,7 +45,14 @@ pub fn check(data: &[u8]) {
         freshen(&mut decisions, &tree, facts.as_ref());
     }
     let partial = option("partial").is_some();
-    let request = Request { tree: &tree, release, decisions: &decisions, partial, facts: facts.as_ref(), account: true };
+    let request = Request {
+        tree: &tree,
+        release,
+        decisions: &decisions,
+        partial,
+        facts: facts.as_ref(),
+        account: true,
+    };
     planned(request);
     let _ = proposals(request, &tree.changes.keys().cloned().collect::<BTreeSet<_>>());
     let _ = validate::unreadable(&tree);
