@@ -46,7 +46,7 @@ pub struct HostFault {
 /// A unit whose history is written but for what the run line says.
 #[derive(Debug, Default)]
 pub struct Draft {
-    /// By path below `specdev/`: before and after; those of hosts are complete after [`write`].
+    /// By path below `specdev/`: before and after; those of hosts are complete after [`write()`].
     pub files: BTreeMap<String, FileBytes>,
     host: String,
     hosts: Vec<Host>,
