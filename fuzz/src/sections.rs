@@ -185,8 +185,11 @@ fn history(bytes: &[u8], tape: &mut Tape) {
         assert!(holds(&read, after, entry), "{:?}", entry.meta);
     }
     for old in &known.entries {
-        let now = read.entries.iter().filter(|e| e.meta == old.meta).map(|e| e.bytes(after));
-        assert!(now.collect::<Vec<_>>().contains(&old.bytes(bytes)), "{:?}", old.meta);
+        let was = old.bytes(bytes);
+        let mut now = read.entries.iter().filter(|e| e.meta == old.meta).map(|e| e.bytes(after));
+        // A damaged entry in a fence that reached to the end of the file is damaged in another way when its
+        // last line has been ended.
+        assert!(now.any(|now| now == was || (now.is_err() && was.is_err())), "{:?}", old.meta);
     }
     let run = read.runs.iter().find(|r| r.value.seq == seq && r.value.entries.len() == entries.len());
     let run = &run.expect("the run line just written").value;
