@@ -158,29 +158,17 @@ fn account_of(
     release: &'static crate::step::Release,
 ) -> Result<Vec<(crate::account::Location, Fate)>> {
     let mut decisions = Decisions { schema_version: 1, ..Decisions::default() };
+    let made = |decisions: &Decisions| {
+        plan(Request { tree: before, release, decisions, partial: true, facts: None, account: true })
+    };
     // Each round clears at least one finding; the second round finds what the first one hid.
     for _ in 0..4 {
-        let made = plan(Request {
-            tree: before,
-            release,
-            decisions: &decisions,
-            partial: true,
-            facts: None,
-            account: true,
-        })?;
+        let made = made(&decisions)?;
         if !assume(before, &made, &mut decisions) {
             return Ok(made.account);
         }
     }
-    Ok(plan(Request {
-        tree: before,
-        release,
-        decisions: &decisions,
-        partial: true,
-        facts: None,
-        account: true,
-    })?
-    .account)
+    Ok(made(&decisions)?.account)
 }
 
 /// Take for decided what stopped the plan, since the run went through. Whether anything was added.

@@ -15,7 +15,7 @@ use crate::doc::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
 use crate::git::{FileState, GitFault};
-use crate::plan::{Plan, PlannedFile};
+use crate::plan::Plan;
 use crate::render::patch::{Patch, PatchedFile};
 use crate::render::{Ended, Mode, Report, aimed, human, json};
 use crate::state::artifact::Artifact;
@@ -134,13 +134,7 @@ fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, mut findings: Vec<
 
 /// The patch of everything the run writes.
 fn patch(layout: &Layout, plan: &Plan) -> Patch {
-    let one = |f: &PlannedFile| PatchedFile {
-        path: layout.shown(&f.path),
-        old: f.before.clone(),
-        new: Some(f.after.clone()),
-        mode: f.mode,
-    };
-    Patch { files: plan.files.iter().map(one).collect() }
+    Patch { files: plan.files.iter().map(|f| PatchedFile::of(layout, f)).collect() }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the patch file is an argument, outside the transaction")]

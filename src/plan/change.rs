@@ -24,7 +24,7 @@ use crate::state::artifact::Artifact;
 use crate::state::change::{Change, is_change_name};
 use crate::state::index::VALUES;
 use crate::state::record::Records;
-use crate::step::{Cx, PastRecord, Proposal};
+use crate::step::{Cx, PastRecord, Proposal, Settled};
 
 const ARTIFACT: Artifact = Artifact::ChangeStatus;
 
@@ -62,15 +62,9 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change, hosts: &[HostOfChange<'
     let entry_id = |pointer: &str| entry_id(&plan_path, pointer, &plan_bytes);
     let settled = BTreeMap::new();
     let cx = Cx {
-        release: request.release,
-        limits: shared.limits,
-        decisions: request.decisions,
-        change: Some(change),
-        lead: lead::find(change, request.decisions),
         entry: shared.index.entry(&change.name),
         entry_id: &entry_id,
-        settled: &settled,
-        archived: &request.tree.archived,
+        ..cx_of(shared, change, &settled)
     };
     let goal = match &change.plan {
         Some(file) => goal_plan::plan(request, file, &cx, &scope, &change.name)?,
@@ -120,23 +114,18 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change, hosts: &[HostOfChange<'
     Ok(out)
 }
 
+/// What the steps of a change may look at, the index and history apart.
+fn cx_of<'a>(shared: &'a Shared<'_>, change: &'a Change, settled: &'a BTreeMap<String, Settled>) -> Cx<'a> {
+    let decisions = shared.request.decisions;
+    Cx { change: Some(change), lead: lead::find(change, decisions), ..shared.cx(settled) }
+}
+
 /// What a decisions file can be pre-filled with for one change.
 pub(super) fn propose(shared: &Shared<'_>, change: &Change) -> Option<Proposal> {
-    let request = shared.request;
     let version = change.status_doc()?.value().get("schema_version")?.as_u64()?;
     let past = history(shared, change, &hosts_of(change), &mut ChangePlan::default());
     let settled = BTreeMap::new();
-    let cx = Cx {
-        release: request.release,
-        limits: shared.limits,
-        decisions: request.decisions,
-        change: Some(change),
-        lead: lead::find(change, request.decisions),
-        entry: None,
-        entry_id: &|_| String::new(),
-        settled: &settled,
-        archived: &request.tree.archived,
-    };
+    let cx = cx_of(shared, change, &settled);
     let list = Records::read(change);
     let draft = records::draft(shared, change, &cx, &list, &past, version, None);
     Some(migrations::propose(&draft))

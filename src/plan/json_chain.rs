@@ -280,17 +280,7 @@ pub(super) fn state_file(
         Ok(chain) => chain,
         Err(finding) => return Ok(StatePlan { findings: vec![*finding], ..StatePlan::default() }),
     };
-    let cx = Cx {
-        release: request.release,
-        limits: shared.limits,
-        decisions: request.decisions,
-        change: None,
-        lead: None,
-        entry: None,
-        entry_id: &|_| String::new(),
-        settled,
-        archived: &request.tree.archived,
-    };
+    let cx = shared.cx(settled);
     chain.run(&cx, request.release.target(artifact).unwrap_or(0), renumbers)?;
     chain.check_unnumbered();
     Ok(chain.finish(request))

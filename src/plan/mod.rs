@@ -28,7 +28,7 @@ use crate::state::change::Change;
 use crate::state::index::Index;
 use crate::state::record::Records;
 use crate::state::tree::Tree;
-use crate::step::{Limits, Proposal, Raised, Release};
+use crate::step::{Cx, Limits, Proposal, Raised, Release, Settled};
 
 use change::ChangePlan;
 
@@ -131,6 +131,23 @@ impl<'a> Shared<'a> {
             has_index: tree.index.is_some(),
             limits: limits(&config),
             default_branch: config.pointer("/git/default_branch").and_then(Value::as_str).map(str::to_string),
+        }
+    }
+}
+
+impl Shared<'_> {
+    /// What every step may look at.
+    fn cx<'a>(&'a self, settled: &'a BTreeMap<String, Settled>) -> Cx<'a> {
+        Cx {
+            release: self.request.release,
+            limits: self.limits,
+            decisions: self.request.decisions,
+            change: None,
+            lead: None,
+            entry: None,
+            entry_id: &|_| String::new(),
+            settled,
+            archived: &self.request.tree.archived,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::account::Fate;
 use crate::error::Error;
 use crate::finding::{Finding, Scope, Severity};
 use crate::history::sha256;
-use crate::render::diff::{FileDiff, unified};
+use crate::render::patch::PatchedFile;
 
 /// The version of the document's schema.
 pub const VERSION: u64 = 1;
@@ -105,11 +105,10 @@ fn summary(report: &Report<'_>) -> Value {
 }
 
 fn file(report: &Report<'_>, file: &crate::plan::PlannedFile) -> Value {
-    let path = report.layout.shown(&file.path);
-    let mode = if file.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
-    let diff = unified(&FileDiff { path: &path, old: file.before.as_deref(), new: Some(&file.after), mode });
+    let patched = PatchedFile::of(report.layout, file);
+    let diff = patched.unified();
     let mut out = json!({
-        "path": path,
+        "path": patched.path,
         "before": file.before.as_deref().map(sha256),
         "after": sha256(&file.after),
     });

@@ -4,6 +4,8 @@ use rayon::prelude::*;
 
 use super::diff::{FileDiff, unified};
 use crate::doc::content::Content;
+use crate::plan::PlannedFile;
+use crate::state::layout::Layout;
 
 /// A patch that is not made yet.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -38,7 +40,18 @@ impl Patch {
 }
 
 impl PatchedFile {
-    fn unified(&self) -> Vec<u8> {
+    /// A file that a plan writes.
+    pub fn of(layout: &Layout, file: &PlannedFile) -> PatchedFile {
+        PatchedFile {
+            path: layout.shown(&file.path),
+            old: file.before.clone(),
+            new: Some(file.after.clone()),
+            mode: file.mode,
+        }
+    }
+
+    /// Its part of the patch.
+    pub(super) fn unified(&self) -> Vec<u8> {
         let mode = if self.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
         unified(&FileDiff { path: &self.path, old: self.old.as_deref(), new: self.new.as_deref(), mode })
     }
