@@ -11,13 +11,15 @@ use crate::decisions::Decisions;
 use crate::error::{Error, Kind, Result};
 use crate::facts::{self, Facts};
 use crate::finding::{Finding, Severity};
-use crate::git::{Git, Program, Survey};
+use crate::git::{self, Git, GitFault, Opening, Program};
 use crate::history::short_sha256;
 use crate::migrations::{self, NEWEST, RELEASES};
 use crate::plan::{self, Plan, Request};
+use crate::state::artifact::Artifact;
+use crate::state::change::JsonFile;
 use crate::state::layout::{Discovery, Layout, SPECDEV, quoted};
 use crate::state::record::Records;
-use crate::state::tree::Tree;
+use crate::state::tree::{Top, Tree};
 use crate::step::Release;
 
 /// A state that was found and read.
@@ -39,6 +41,8 @@ pub struct Session {
     pub account: bool,
     /// What stops everything before a plan can be made.
     pub refused: Vec<Finding>,
+    /// The plan, where it was found without git that there is nothing to do.
+    settled: Option<Plan>,
 }
 
 /// A state, or what forbids to look further.
@@ -109,14 +113,13 @@ impl Session {
             Found::Refused(findings) => return Ok(Err(findings)),
         };
         let root = &layout.project_root;
-        let git = if goal.no_git { None } else { Git::begin(root, &Program::default()) };
-        let tree = Tree::read(&layout)?;
+        let top = Top::read(&layout)?;
+        // Where all speaks for a state that needs nothing, git is asked only whether it works.
+        let asks_all = goal.decisions.is_some() || !is_current(&top, release) || !git::is_quiet(root);
+        let begin = if asks_all { Git::begin } else { Git::begin_open };
+        let git = if goal.no_git { None } else { begin(root, &Program::default()) };
+        let tree = top.with_changes()?;
         references(&tree, &decisions)?;
-        let git = git.map(|git| {
-            // Before anybody waits for git.
-            let records = records_of(&tree);
-            git.finish().map(|(git, survey)| (git, survey, records))
-        });
         let mut session = Session {
             tree,
             release,
@@ -126,28 +129,52 @@ impl Session {
             facts: None,
             account: false,
             refused: Vec::new(),
+            settled: None,
         };
-        match git {
-            Some(Ok((git, survey, records))) => session.ask_git(git, survey, root, records),
-            None => {}
-            Some(Err(fault)) => session.refused.push(fault.finding()),
+        if let Some(git) = git {
+            // Before anybody waits for git.
+            let records = records_of(&session.tree);
+            if !asks_all {
+                session.settled = session.settle(&records)?;
+            }
+            if let Err(fault) = session.ask_git(git, root, records) {
+                session.refused.push(fault.finding());
+            }
         }
         Ok(Ok(session))
     }
 
+    /// The plan, when there is nothing to do and nothing in git could change that.
+    fn settle(&self, records: &[Records]) -> Result<Option<Plan>> {
+        if records.iter().any(|r| !r.list.is_empty() || !r.faults.is_empty()) {
+            return Ok(None);
+        }
+        let plan = plan::plan(self.request(false))?;
+        let is_settled = plan.files.is_empty() && !plan.is_pending && !plan.is_stopped();
+        Ok(is_settled.then_some(plan))
+    }
+
     /// Collect the facts; `records` are those of all changes, without what stands in history.
-    fn ask_git(&mut self, git: Git, survey: Survey, root: &Path, mut records: Vec<Records>) {
+    fn ask_git(
+        &mut self,
+        git: Opening,
+        root: &Path,
+        mut records: Vec<Records>,
+    ) -> std::result::Result<(), GitFault> {
+        if self.settled.is_some() {
+            self.git = Some(git.open()?);
+            return Ok(());
+        }
+        let (git, survey) = git.finish()?;
+        let git = self.git.insert(git);
         // Only where history can own something it is read for that.
         if facts::shows_items(&survey, root) {
             records = plan::records(&self.tree);
         }
         let config = self.tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
-        match Facts::from_survey(&git, survey, root, &records, branch, &self.decisions) {
-            Ok(facts) => self.facts = Some(facts),
-            Err(fault) => self.refused.push(fault.finding()),
-        }
-        self.git = Some(git);
+        self.facts = Some(Facts::from_survey(git, survey, root, &records, branch, &self.decisions)?);
+        Ok(())
     }
 
     /// What a plan is made from.
@@ -164,13 +191,25 @@ impl Session {
 
     /// Make the plan; what git refused to say stops all of it.
     pub fn plan(&self, partial: bool) -> Result<Plan> {
-        let mut plan = plan::plan(self.request(partial))?;
+        let mut plan = match &self.settled {
+            Some(plan) => Plan { partial, ..plan.clone() },
+            None => plan::plan(self.request(partial))?,
+        };
         if !self.refused.is_empty() {
             plan.files.clear();
             plan.findings.splice(0..0, self.refused.iter().cloned());
         }
         Ok(plan)
     }
+}
+
+/// Whether the files that are read first have the versions of the release, or above.
+fn is_current(top: &Top<'_>, release: &Release) -> bool {
+    let version =
+        |file: &Option<JsonFile>| file.as_ref()?.doc.as_ref().ok()?.value().get("schema_version")?.as_u64();
+    [(&top.config, Artifact::Config), (&top.index, Artifact::Status)].into_iter().all(|(file, artifact)| {
+        version(file).is_some_and(|v| release.target(artifact).is_some_and(|t| v >= t))
+    })
 }
 
 /// The records of all changes, without what stands in history. The history beside them is read as Markdown,

@@ -19,6 +19,7 @@ mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,24 +55,62 @@ pub struct Git {
     started: AtomicUsize,
 }
 
+/// Whether the files of the repository that `root` lies in say that it has no worktree but the main one,
+/// and no branch below `speculo/`: a survey would list nothing of ours. `false` where they do not say so
+/// plainly. Looks at a few names and one file; no process.
+#[expect(clippy::disallowed_methods, reason = "the one file in which git lists refs")]
+pub fn is_quiet(root: &Path) -> bool {
+    let Some(dot_git) = find_top(root).map(|top| top.join(DOT_GIT)) else { return false };
+    let is_absent = |name: &str| {
+        let look = dot_git.join(name).symlink_metadata();
+        look.is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+    };
+    let packed = std::fs::read(dot_git.join("packed-refs"));
+    let has_none = match packed {
+        Ok(refs) => memchr::memmem::find(&refs, OURS.as_bytes()).is_none(),
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    };
+    has_none
+        && dot_git.symlink_metadata().is_ok_and(|look| look.is_dir())
+        && dot_git.join("refs/heads").is_dir()
+        && ["worktrees", "commondir", "reftable", OURS.trim_end_matches('/')].into_iter().all(is_absent)
+}
+
 /// A repository that is being opened. When it is dropped, so are the processes that work on it.
 pub struct Opening {
     git: Git,
     starting: Starting,
     asks_head: bool,
+    /// Whether the survey is asked for already.
+    surveys: bool,
 }
 
 impl Opening {
-    /// Waits for the answers.
+    /// Waits for what `open` would have answered.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn open(self) -> Result<Git, GitFault> {
+        Ok(self.answers()?.0)
+    }
+
+    /// Waits for all answers. A survey that was not begun is asked for now.
     ///
     /// # Errors
     /// The first of what `open` and `survey` would have met one after the other.
     pub fn finish(self) -> Result<(Git, Survey), GitFault> {
-        let Opening { mut git, starting, asks_head } = self;
+        let (asks_head, surveys) = (self.asks_head, self.surveys);
+        let (git, answers) = self.answers()?;
+        let survey = if surveys { git.survey_of(answers, asks_head) } else { git.survey() };
+        Ok((git, survey?))
+    }
+
+    /// The repository, and the answers to what was asked beside where it is.
+    fn answers(self) -> Result<(Git, Answers), GitFault> {
+        let Opening { mut git, starting, .. } = self;
         let mut answers = git.program.answers(starting.started());
         git.place(&answers.next()?)?;
-        let survey = git.survey_of(answers, asks_head)?;
-        Ok((git, survey))
+        Ok((git, answers))
     }
 }
 
@@ -98,17 +137,26 @@ impl Git {
     /// time, while the caller does something else. `None`, without starting anything, when no `.git` is
     /// found upward.
     pub fn begin(root: &Path, program: &Program) -> Option<Opening> {
+        Git::start(root, program, true)
+    }
+
+    /// The same, without the survey, which may turn out not to be needed.
+    pub fn begin_open(root: &Path, program: &Program) -> Option<Opening> {
+        Git::start(root, program, false)
+    }
+
+    fn start(root: &Path, program: &Program, surveys: bool) -> Option<Opening> {
         let git = Git::at(root, program)?;
         // A `.git` that is a folder belongs to the main worktree, of which the list tells the branch.
         let asks_head = !git.top.join(DOT_GIT).is_dir();
         let head = asks_head.then_some(HEAD);
-        let questions = [WHERE, WORKTREES].into_iter().chain(head).chain([BRANCHES]);
+        let survey = [WORKTREES].into_iter().chain(head).chain([BRANCHES]).filter(|_| surveys);
         let call = |q: Question| Call { codes: q.codes, ..Call::new(git.root.clone(), q.args) };
-        let calls: Vec<Call<'static>> = questions.map(call).collect();
+        let calls: Vec<Call<'static>> = [WHERE].into_iter().chain(survey).map(call).collect();
         git.started.fetch_add(calls.len(), Ordering::Relaxed);
         // Whoever starts a process stands still until it runs.
         let starting = Starting::new(program, calls);
-        Some(Opening { git, starting, asks_head })
+        Some(Opening { git, starting, asks_head, surveys })
     }
 
     /// Worktrees, the branches below `refs/heads/speculo/` and the one checked out here, and what is in
@@ -387,10 +435,12 @@ const WHERE: Question = Question {
 };
 const WORKTREES: Question = Question { args: &["worktree", "list", "--porcelain", "-z"], codes: &[0] };
 const HEAD: Question = Question { args: &["symbolic-ref", "-q", "HEAD"], codes: &[0, 1] };
-const BRANCHES: Question = Question { args: &["for-each-ref", REFS, "refs/heads/speculo/"], codes: &[0] };
+const BRANCHES: Question = Question { args: &["for-each-ref", REFS, OURS], codes: &[0] };
 const REFS: &str = "--format=%(refname)%00%(objectname)";
 
 const DOT_GIT: &str = ".git";
 const HEADS: &str = "refs/heads/";
+/// Where the branches of a change are.
+const OURS: &str = "refs/heads/speculo/";
 /// No option of git, and it must not become one.
 const MARK: &str = "--specdev-migrate-mark";

@@ -44,20 +44,36 @@ pub struct Tree {
     pub migration_pending: bool,
 }
 
-impl Tree {
-    /// Read the state from the disk. Fails only when a file that is there cannot be read at all.
-    pub fn read(layout: &Layout) -> Result<Tree> {
-        Tree::read_from(layout, &Disk)
+/// The files of the state itself, read before its changes are.
+pub struct Top<'a> {
+    reader: Reader<'a>,
+    /// `config.json`
+    pub config: Option<JsonFile>,
+    /// `status.json`
+    pub index: Option<JsonFile>,
+    history: Option<SourceFile>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Top<'a> {
+    /// Read them from the disk. Fails when one that is there cannot be read at all.
+    pub fn read(layout: &'a Layout) -> Result<Top<'a>> {
+        Top::read_from(layout, &Disk)
     }
 
-    /// Read the state from any files.
-    pub fn read_from(layout: &Layout, files: &dyn Files) -> Result<Tree> {
+    fn read_from(layout: &'a Layout, files: &'a dyn Files) -> Result<Top<'a>> {
         let reader = Reader { layout, files };
         let mut findings = Vec::new();
-        let top = |name: &str, findings: &mut Vec<Finding>| reader.file(name, Scope::Repository, findings);
-        let config = top("config.json", &mut findings)?.map(JsonFile::new);
-        let index = top("status.json", &mut findings)?.map(JsonFile::new);
-        let history = top("HISTORY.md", &mut findings)?;
+        let mut file = |name: &str| reader.file(name, Scope::Repository, &mut findings);
+        let config = file("config.json")?.map(JsonFile::new);
+        let index = file("status.json")?.map(JsonFile::new);
+        let history = file("HISTORY.md")?;
+        Ok(Top { reader, config, index, history, findings })
+    }
+
+    /// Read the rest. Fails when a file that is there cannot be read at all.
+    pub fn with_changes(self) -> Result<Tree> {
+        let Top { reader, config, index, history, mut findings } = self;
         let mut changes = BTreeMap::new();
         let mut orphans = BTreeMap::new();
         let folders = reader.folders("changes", &mut findings)?;
@@ -75,7 +91,7 @@ impl Tree {
             reader.beside("install.json").and_then(|v| Some(v.get("package_version")?.as_str()?.to_string()));
         let migration_pending = reader.beside("migration.json").is_some_and(|v| is_pending(&v));
         Ok(Tree {
-            layout: layout.clone(),
+            layout: reader.layout.clone(),
             config,
             index,
             history,
@@ -86,6 +102,18 @@ impl Tree {
             installed,
             migration_pending,
         })
+    }
+}
+
+impl Tree {
+    /// Read the state from the disk. Fails only when a file that is there cannot be read at all.
+    pub fn read(layout: &Layout) -> Result<Tree> {
+        Tree::read_from(layout, &Disk)
+    }
+
+    /// Read the state from any files.
+    pub fn read_from(layout: &Layout, files: &dyn Files) -> Result<Tree> {
+        Top::read_from(layout, files)?.with_changes()
     }
 
     /// Every file that was read, by path below `specdev/`.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use specdev_migrate::finding::Code;
 use specdev_migrate::git::{
     Commits, FileState, Git, GitFault, Head, ObjectFormat, Operation, Program, Survey, Worktree, find_top,
-    resolve,
+    is_quiet, resolve,
 };
 use tempfile::TempDir;
 
@@ -1033,6 +1033,51 @@ fn processes_of_a_survey_in_each_situation() {
     counted("r", 3, (Head::Detached, None, 3));
     lab.git(&["clone", "-q", "--bare", "-b", "main", "r", "c/.git"]);
     counted("c", 5, (Head::Bare, None, 5));
+}
+
+#[test]
+fn quiet_is_what_a_survey_has_nothing_of_ours_to_tell_about() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("sub/a.txt", "1\n");
+    repo.git(&["branch", "speculos"]);
+    let quiet = |folder: &str| is_quiet(&lab.path(folder));
+    assert!(quiet("r") && quiet("r/sub"));
+    repo.git(&["branch", "speculo/2026-01-02-x/T-01"]);
+    assert!(!quiet("r"));
+    repo.git(&["pack-refs", "--all"]);
+    assert!(!quiet("r/sub"));
+    repo.git(&["branch", "-q", "-D", "speculo/2026-01-02-x/T-01"]);
+    repo.git(&["pack-refs", "--all"]);
+    // git leaves folders that have become empty until it needs the name.
+    let _ = fs::remove_dir_all(lab.path("r/.git/refs/heads/speculo"));
+    assert!(quiet("r"));
+    repo.git(&["worktree", "add", "-q", "--detach", "../wt"]);
+    assert!(!quiet("r") && !quiet("wt"));
+    repo.git(&["worktree", "remove", "../wt"]);
+    let _ = fs::remove_dir_all(lab.path("r/.git/worktrees"));
+    assert!(quiet("r"));
+    // Refs that are kept in another way, a repository elsewhere, and what is none at all.
+    lab.folder("r/.git/reftable");
+    assert!(!quiet("r"));
+    lab.git(&["clone", "-q", "--separate-git-dir", "away", "r", "c"]);
+    assert!(!quiet("c"));
+    lab.folder("odd/.git");
+    assert!(!quiet("odd"));
+    lab.folder("plain");
+    assert!(!quiet("plain"));
+}
+
+#[test]
+fn survey_that_was_not_begun_is_asked_for_when_it_is_needed() {
+    let lab = Lab::new();
+    let repo = lab.repository("r");
+    repo.commit("a.txt", "1\n");
+    let begin = || Git::begin_open(&repo.path, &lab.program()).unwrap();
+    let git = begin().open().unwrap();
+    assert_eq!((git.top(), git.processes()), (&*repo.path, 1));
+    let (git, survey) = begin().finish().unwrap();
+    assert_eq!((survey, git.processes()), (repo.survey(), 3));
 }
 
 #[test]

@@ -314,6 +314,11 @@ fn git_that_is_missing_or_fails() {
         super::assert_same(&before, &project.snapshot());
     }
     assert_eq!(run(&["--no-git"]).code, Some(0));
+    // Also where nothing is left to do.
+    let ran = run(&[]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("git-unreadable"), "{ran}");
+    assert_eq!(run(&["--no-git"]).code, Some(0));
 }
 
 #[test]
