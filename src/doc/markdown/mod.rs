@@ -2,12 +2,15 @@
 //! (contract.md §1, "Text rules").
 //!
 //! What a heading, a fence or a comment is, a CommonMark parser decides (no extensions); this module
-//! maps its reading to whole lines of the original bytes. Nothing is ever rendered again: the only
+//! maps its reading to whole lines of the original bytes. Texts of a plain form are read without it, to
+//! the same outline (`plain.rs`). Nothing is ever rendered again: the only
 //! edits are insertions, and each is read once more before it is handed out. An insertion that would
 //! not become top-level Markdown, or would change how other lines read, is refused, and so is a
 //! section that stands twice where one is needed.
 //!
 //! Files may hold any bytes. Only LF and CRLF end a line here; a bare CR is content.
+
+mod plain;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -87,6 +90,11 @@ impl Outline {
     }
 
     fn read_from(bytes: &[u8], from: usize) -> Outline {
+        plain::read(bytes, from).unwrap_or_else(|| Outline::parse(bytes, from))
+    }
+
+    /// What the parser makes of `bytes[from..]`.
+    fn parse(bytes: &[u8], from: usize) -> Outline {
         let text = parseable(&bytes[from..]);
         let mut outline = Outline { from, end: bytes.len(), ..Outline::default() };
         let mut lines = LineCounter { bytes, offset: 0, line: 1 };
