@@ -57,10 +57,10 @@ impl JsonFile {
         JsonFile { file, doc }
     }
 
-    /// The same file; the value goes when this handle goes.
+    /// The same file; what was read out of it goes when this handle goes.
     #[must_use]
     pub fn apart(&self) -> JsonFile {
-        let doc = self.doc.as_ref().map(Document::without_value).map_err(Clone::clone);
+        let doc = self.doc.as_ref().map(Document::apart).map_err(Clone::clone);
         JsonFile { file: self.file.clone(), doc }
     }
 }
@@ -87,7 +87,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// The same change. The value of its status and the header of its plan take a multiple of the room of
+    /// The same change. What is read out of its status and the header of its plan take a multiple of the room of
     /// all its files; they go when this handle goes.
     #[must_use]
     pub fn apart(&self) -> Change {

@@ -1,13 +1,14 @@
 //! JSON without losses (contract.md §1 "Text rules").
 //!
-//! A [`Document`] shares the bytes of a file, and has a tree of byte spans over them and the plain value,
-//! which can be let go and is read again when it is asked for. Edits are spans: whatever no [`Op`] speaks of keeps its bytes, from indent and escapes to the missing
-//! final newline.
+//! A [`Document`] shares the bytes of a file, and reads a tree of byte spans and the plain value out of
+//! them, which can be let go and are read again when they are asked for. Edits are spans: whatever no
+//! [`Op`] speaks of keeps its bytes, from indent and escapes to the missing final newline.
 //!
-//! Spans come from one library (`jsonc-parser`, every leniency switched off), values from another
-//! (`serde_json`); a text they read differently is refused. So are duplicate keys, text that is nearly
-//! JSON (each construct by its name), nesting deeper than [`MAX_DEPTH`], numbers no double can hold and
-//! text that is not UTF-8. A byte order mark at the start is kept and counts in every offset.
+//! One strict reader makes both; what it refuses is named with the help of two libraries (`jsonc-parser`,
+//! every leniency switched off, and `serde_json`), and a text that only they take is refused as well. So
+//! are duplicate keys, text that is nearly JSON (each construct by its name), nesting deeper than
+//! [`MAX_DEPTH`], numbers no double can hold and text that is not UTF-8. A byte order mark at the start is
+//! kept and counts in every offset.
 //!
 //! Every edit is made twice, once on the text and once on the value ([`edit_value`]), and given out only
 //! when the edited text reads as the edited value.
@@ -16,6 +17,7 @@ mod edit;
 mod layout;
 mod ops;
 mod parse;
+mod strict;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -23,12 +25,15 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 pub use ops::{Op, edit_value};
-pub use parse::MAX_DEPTH;
 
 use super::Fault;
 use super::edit::Edits;
 use super::pointer::Pointer;
 use crate::finding::Code;
+
+/// How deep arrays and objects may be nested. Checked before anything recurses, so that a hostile file
+/// is refused instead of ending the process; the libraries have the same limit.
+pub const MAX_DEPTH: usize = 127;
 
 /// A JSON text with its spans and its value.
 ///
@@ -36,8 +41,13 @@ use crate::finding::Code;
 #[derive(Debug, Clone)]
 pub struct Document {
     bytes: Arc<Vec<u8>>,
-    root: Arc<Node>,
-    value: Arc<OnceLock<Value>>,
+    readings: Arc<Readings>,
+}
+
+#[derive(Debug, Default)]
+struct Readings {
+    root: OnceLock<Node>,
+    value: OnceLock<Value>,
 }
 
 /// One value of the text.
@@ -92,19 +102,16 @@ impl Document {
     /// # Errors
     /// As for [`Document::parse`].
     pub fn of(bytes: Arc<Vec<u8>>) -> Result<Document, Fault> {
-        let (root, value) = parse::read(&bytes)?;
-        Ok(Document { bytes, root: Arc::new(root), value: Arc::new(OnceLock::from(value)) })
+        let root = strict::read(&bytes).ok_or_else(|| parse::fault(&bytes))?;
+        let readings = Arc::new(Readings { root: root.into(), value: OnceLock::new() });
+        Ok(Document { bytes, readings })
     }
 
-    /// The same document without its value, which takes a multiple of the room of the text and of the
-    /// spans; it is read from the text again when it is asked for, once for this document and its clones.
+    /// The same document without its spans and its value, which take a multiple of the room of the text;
+    /// they are read from it again when they are asked for, once for this document and its clones.
     #[must_use]
-    pub fn without_value(&self) -> Document {
-        Document {
-            bytes: Arc::clone(&self.bytes),
-            root: Arc::clone(&self.root),
-            value: Arc::new(OnceLock::new()),
-        }
+    pub fn apart(&self) -> Document {
+        Document { bytes: Arc::clone(&self.bytes), readings: Arc::default() }
     }
 
     /// The text as it was read, to be shared.
@@ -119,13 +126,13 @@ impl Document {
 
     /// The top-level value; of any kind.
     pub fn root(&self) -> &Node {
-        &self.root
+        // The text was read before, so there is a tree.
+        self.readings.root.get_or_init(|| strict::read(&self.bytes).unwrap_or(NOTHING))
     }
 
     /// The same as a plain value, keys in the order of the text.
     pub fn value(&self) -> &Value {
-        // The text was read before, so there is a value.
-        self.value.get_or_init(|| parse::value(&self.bytes).unwrap_or_default())
+        self.readings.value.get_or_init(|| strict::value(&self.bytes, self.root()).unwrap_or_default())
     }
 
     /// The value a pointer leads to. Array indexes are decimal without leading zeros.
@@ -164,7 +171,7 @@ impl Document {
     /// the text. Integer fields must be spelled as integers, which no schema can say (contract.md §1).
     pub fn integers_spelled_as_floats(&self) -> Vec<Pointer> {
         let mut found = Vec::new();
-        floats(self, &self.root, &mut Vec::new(), &mut found);
+        floats(self, self.root(), &mut Vec::new(), &mut found);
         found
     }
 
@@ -207,6 +214,8 @@ impl Document {
         Ok((edits, result))
     }
 }
+
+const NOTHING: Node = Node { range: 0..0, kind: Kind::Null };
 
 impl Node {
     /// The member of an object with this key.

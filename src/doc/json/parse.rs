@@ -1,42 +1,38 @@
-//! Reading: what is not strict JSON is refused by the name of the construct.
+//! What is not strict JSON, by the name of the construct.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use jsonc_parser::ast;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use super::{Kind, Member, Node};
+use super::MAX_DEPTH;
 use crate::doc::pointer::Pointer;
 use crate::doc::{BOM, Fault, position};
 use crate::finding::Code;
 
-/// How deep arrays and objects may be nested. Checked before anything recurses, so that a hostile file
-/// is refused instead of ending the process; the value reader has the same limit.
-pub const MAX_DEPTH: usize = 127;
-
-/// The span tree and the value of a whole file.
-pub(super) fn read(bytes: &[u8]) -> Result<(Node, Value), Fault> {
-    let mut reader = Reader::new(bytes)?;
+/// Why a text that the strict reader refuses is refused.
+pub(super) fn fault(bytes: &[u8]) -> Fault {
+    let reader = match Reader::new(bytes) {
+        Ok(reader) => reader,
+        Err(fault) => return fault,
+    };
     // With fewer brackets than may be nested nothing is nested too deep.
-    if reader.brackets() > MAX_DEPTH {
-        reader.check_characters()?;
+    if reader.brackets() > MAX_DEPTH
+        && let Err(fault) = reader.check_characters()
+    {
+        return fault;
     }
     // What it finds is named better than by the parsers, which refuse it as well.
-    reader.parse().map_err(|fault| reader.check_characters().err().unwrap_or(fault))
-}
-
-/// The value of a text that was read before.
-pub(super) fn value(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes.strip_prefix(BOM).unwrap_or(bytes)).ok()
+    let named = reader.parse().err().map(|fault| reader.check_characters().err().unwrap_or(fault));
+    // Both parsers take the text, so it is the strict reader that errs; a text that is read in two ways is
+    // not edited.
+    named.unwrap_or_else(|| reader.invalid(0, "two readings of the text differ"))
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// The keys met so far: most stand in many objects.
-    keys: HashSet<Arc<str>>,
     /// The text behind the byte order mark.
     text: &'a str,
     /// Where `text` begins.
@@ -52,7 +48,7 @@ impl<'a> Reader<'a> {
         let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
         let text = std::str::from_utf8(&bytes[base..])
             .map_err(|e| Fault::new(Code::InvalidUtf8, base + e.valid_up_to(), "bytes that are not UTF-8"))?;
-        let reader = Reader { bytes, text, base, keys: HashSet::new() };
+        let reader = Reader { bytes, text, base };
         match text.trim_matches([' ', '\t', '\n', '\r']) {
             "" if text.is_empty() => Err(reader.invalid(0, "empty file")),
             "" => Err(reader.invalid(0, "empty file (nothing but white space)")),
@@ -60,16 +56,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn parse(&mut self) -> Result<(Node, Value), Fault> {
+    fn parse(&self) -> Result<(), Fault> {
         let ast =
             parse_to_ast(self.text, &CollectOptions::default(), &STRICT).map_err(|e| self.syntax(&e))?;
         let ast = ast.value.ok_or_else(|| self.invalid(0, "empty file"))?;
-        let node = self.node(&ast)?;
-        let value = serde_json::from_str(self.text).map_err(|e| self.grammar(&e))?;
-        if !agrees(&ast, &value) {
-            return Err(self.invalid(0, "two readings of the text differ"));
-        }
-        Ok((node, value))
+        self.check_keys(&ast)?;
+        serde_json::from_str::<Value>(self.text).map_err(|e| self.grammar(&e))?;
+        Ok(())
     }
 
     fn brackets(&self) -> usize {
@@ -116,27 +109,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn node(&mut self, value: &ast::Value) -> Result<Node, Fault> {
-        let (range, kind) = match value {
-            ast::Value::NullKeyword(n) => (n.range, Kind::Null),
-            ast::Value::BooleanLit(b) => (b.range, Kind::Bool(b.value)),
-            ast::Value::NumberLit(n) => (n.range, Kind::Number),
-            ast::Value::StringLit(s) => (s.range, Kind::String),
+    /// No object has a key twice, or one without quotes.
+    fn check_keys(&self, value: &ast::Value) -> Result<(), Fault> {
+        match value {
             ast::Value::Array(array) => {
-                let items = array.elements.iter().enumerate();
-                let items = items.map(|(i, item)| self.node(item).map_err(|f| below(i, f)));
-                (array.range, Kind::Array(items.collect::<Result<_, _>>()?))
+                let mut items = array.elements.iter().enumerate();
+                items.try_for_each(|(i, item)| self.check_keys(item).map_err(|f| below(i, f)))
             }
-            ast::Value::Object(object) => (object.range, Kind::Object(self.members(object)?)),
-        };
-        Ok(Node { range: self.base + range.start..self.base + range.end, kind })
+            ast::Value::Object(object) => self.check_members(object),
+            _ => Ok(()),
+        }
     }
 
-    fn members(&mut self, object: &ast::Object) -> Result<Box<[Member]>, Fault> {
-        let mut members: Vec<Member> = Vec::with_capacity(object.properties.len());
-        // Few keys are compared faster than they are hashed.
+    fn check_members(&self, object: &ast::Object) -> Result<(), Fault> {
         let mut seen = HashMap::new();
-        let is_large = object.properties.len() > 16;
         for property in &object.properties {
             let (range, key) = match &property.name {
                 ast::ObjectPropName::String(s) => (s.range, s.value.as_ref()),
@@ -144,27 +130,13 @@ impl<'a> Reader<'a> {
                     return Err(self.invalid(w.range.start, format!("key `{}` without quotes", w.value)));
                 }
             };
-            let key_range = self.base + range.start..self.base + range.end;
-            let first = match is_large {
-                true => seen.insert(key, key_range.start),
-                false => members.iter().find(|m| *m.key == *key).map(|m| m.key_range.start),
-            };
-            if let Some(first) = first {
-                return Err(below(key, self.duplicate(key, first, key_range.start)));
+            let start = self.base + range.start;
+            if let Some(first) = seen.insert(key, start) {
+                return Err(below(key, self.duplicate(key, first, start)));
             }
-            let value = self.node(&property.value).map_err(|f| below(key, f))?;
-            members.push(Member { key: self.key(key), key_range, value });
+            self.check_keys(&property.value).map_err(|f| below(key, f))?;
         }
-        Ok(members.into())
-    }
-
-    fn key(&mut self, key: &str) -> Arc<str> {
-        if let Some(known) = self.keys.get(key) {
-            return Arc::clone(known);
-        }
-        let new: Arc<str> = key.into();
-        self.keys.insert(Arc::clone(&new));
-        new
+        Ok(())
     }
 
     fn duplicate(&self, key: &str, first: usize, second: usize) -> Fault {
@@ -240,28 +212,6 @@ fn misplaced(c: char) -> String {
         c if c.is_whitespace() => format!("U+{:04X}, which is not white space in JSON", c as u32),
         c if c.is_control() => format!("control character U+{:04X}", c as u32),
         c => format!("unexpected character `{c}`"),
-    }
-}
-
-fn agrees(spans: &ast::Value, value: &Value) -> bool {
-    match (spans, value) {
-        (ast::Value::NullKeyword(_), Value::Null) => true,
-        (ast::Value::BooleanLit(a), Value::Bool(b)) => a.value == *b,
-        (ast::Value::NumberLit(raw), Value::Number(n)) => {
-            serde_json::from_str::<Number>(raw.value).is_ok_and(|raw| raw == *n)
-        }
-        (ast::Value::StringLit(a), Value::String(b)) => a.value == *b,
-        (ast::Value::Array(a), Value::Array(b)) => {
-            a.elements.len() == b.len() && a.elements.iter().zip(b).all(|(a, b)| agrees(a, b))
-        }
-        (ast::Value::Object(a), Value::Object(b)) => {
-            a.properties.len() == b.len()
-                && a.properties
-                    .iter()
-                    .zip(b)
-                    .all(|(p, (key, b))| p.name.as_str() == key && agrees(&p.value, b))
-        }
-        _ => false,
     }
 }
 

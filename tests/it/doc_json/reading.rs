@@ -130,7 +130,7 @@ fn large_files_are_read_in_linear_time() {
 #[test]
 fn value_that_was_let_go_is_read_again() {
     let document = Document::parse("\u{FEFF}{\"b\": 1.50, \"a\": [\"\\u00e9\"]}".as_bytes()).unwrap();
-    let slim = document.without_value();
+    let slim = document.apart();
     assert_eq!(slim.value(), document.value());
     assert_eq!(slim.value().to_string(), document.value().to_string());
     assert!(std::ptr::eq(slim.value(), slim.clone().value()));
