@@ -15,6 +15,11 @@ use specdev_migrate::render::json;
 
 use progress::Progress;
 
+/// A run makes many small values in several threads and lets them go soon.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -21,8 +21,9 @@ pub struct Content {
 
 #[derive(Default)]
 struct Readings {
-    header: OnceLock<Result<Frontmatter, Fault>>,
-    outline: OnceLock<Outline>,
+    // Boxed: most handles are never read from.
+    header: OnceLock<Box<Result<Frontmatter, Fault>>>,
+    outline: OnceLock<Box<Outline>>,
 }
 
 impl Content {
@@ -44,7 +45,8 @@ impl Content {
 
     /// The YAML header, or why there is none.
     pub fn header(&self) -> Result<&Frontmatter, &Fault> {
-        self.readings.header.get_or_init(|| Frontmatter::parse(self)).as_ref()
+        let header = self.readings.header.get_or_init(|| Box::new(Frontmatter::parse(self)));
+        header.as_ref().as_ref()
     }
 
     /// Where the Markdown begins: behind the header or a byte order mark.
@@ -58,7 +60,7 @@ impl Content {
 
     /// The Markdown behind the header.
     pub fn outline(&self) -> &Outline {
-        self.readings.outline.get_or_init(|| Outline::read(self, self.body_start()))
+        self.readings.outline.get_or_init(|| Box::new(Outline::read(self, self.body_start())))
     }
 }
 

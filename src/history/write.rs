@@ -125,6 +125,10 @@ impl Unit {
             self.files.insert(host.path.clone(), file);
         }
         let lines = self.files.iter().map(|(path, f)| run_file(path, f, &hosts)).collect();
+        // A draft waits for all the others; what was read out of its files need not.
+        for file in self.files.values_mut() {
+            *file = FileBytes { before: file.before.as_ref().map(Content::apart), after: file.after.apart() };
+        }
         Ok(Draft { files: self.files, host: self.host, hosts, lines })
     }
 
@@ -157,6 +161,7 @@ impl Unit {
         let rest = [&around[0], &behind[next_line..]].concat();
         let after = portable_sha256(&known.without_runs_but(&base, at, &rest));
         let entries = entries.iter().map(|e| e.meta.id.clone()).collect();
+        let (before, base) = (before.map(|b| b.apart()), base.apart());
         Ok(Host { path: path.into(), before, base, at, around, after, entries })
     }
 }

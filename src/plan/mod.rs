@@ -165,9 +165,11 @@ pub fn plan(request: Request<'_>) -> Result<Plan> {
     let mut findings = tree.findings.clone();
     let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
-    let changes = first_fault(
-        changes.into_par_iter().map(|c| change::plan(&shared, &c.apart(), &hosts_of(c))).collect(),
-    )?;
+    let plan_one = |change: &Change| {
+        let change = change.apart();
+        change::plan(&shared, &change, &hosts_of(&change))
+    };
+    let changes = first_fault(changes.into_par_iter().map(plan_one).collect())?;
     let config = json_chain::config(&shared)?;
     let index = index::plan(&shared, &changes)?;
     let mut usage = Vec::new();

@@ -87,17 +87,18 @@ pub struct Change {
 }
 
 impl Change {
-    /// The same change. What is read out of its status and the header of its plan take a multiple of the room of
-    /// all its files; they go when this handle goes.
+    /// The same change. What is read out of its files takes a multiple of their room; it goes when this
+    /// handle goes.
     #[must_use]
     pub fn apart(&self) -> Change {
+        let apart = |file: &SourceFile| SourceFile { bytes: file.bytes.apart(), ..file.clone() };
         Change {
             name: self.name.clone(),
             status: self.status.apart(),
-            plan: self.plan.as_ref().map(|f| SourceFile { bytes: f.bytes.apart(), ..f.clone() }),
-            readme: self.readme.clone(),
-            history: self.history.clone(),
-            evidence: self.evidence.clone(),
+            plan: self.plan.as_ref().map(apart),
+            readme: self.readme.as_ref().map(apart),
+            history: self.history.as_ref().map(apart),
+            evidence: self.evidence.iter().map(|(stem, file)| (stem.clone(), apart(file))).collect(),
             tickets: self.tickets.clone(),
             parent_plan: self.parent_plan,
         }
