@@ -5,7 +5,7 @@
 //! there, and only [`Effect::Replace`] puts one file over another.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -47,8 +47,8 @@ pub enum Effect<'a> {
     Write {
         /// Where.
         path: &'a Path,
-        /// What.
-        bytes: &'a [u8],
+        /// What, in parts that follow each other.
+        parts: &'a [&'a [u8]],
         /// For whom.
         access: Access<'a>,
         /// Whether the bytes must be on the disk when the effect returns.
@@ -85,7 +85,7 @@ impl Effects for Disk {
         match *effect {
             Effect::MakeFolder(path) => rustix::fs::mkdir(path, Mode::from_raw_mode(0o777))?,
             Effect::RemoveFolder(path) => rustix::fs::rmdir(path)?,
-            Effect::Write { path, bytes, access, sync } => write(path, bytes, access, sync)?,
+            Effect::Write { path, parts, access, sync } => write(path, parts, access, sync)?,
             Effect::Sync(path) => sync(path)?,
             Effect::SyncFileSystem(folder) => sync_file_system(&open(folder)?)?,
             Effect::Exchange(a, b) => rename_with(a, b, RenameFlags::EXCHANGE)?,
@@ -165,13 +165,16 @@ fn sync(path: &Path) -> io::Result<()> {
     }
 }
 
-fn write(path: &Path, bytes: &[u8], access: Access<'_>, sync: bool) -> io::Result<()> {
+fn write(path: &Path, parts: &[&[u8]], access: Access<'_>, sync: bool) -> io::Result<()> {
     let mode = match access {
         Access::Umask => 0o666,
         Access::Private | Access::Like(_) => 0o600,
     };
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(bytes)?;
+    let mut writer = BufWriter::with_capacity(BUFFER, &mut file);
+    parts.iter().try_for_each(|part| writer.write_all(part))?;
+    writer.flush()?;
+    drop(writer);
     if let Access::Like(like) = access {
         dress(&file, like)?;
     }
@@ -219,5 +222,7 @@ fn rename_with(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(CWD, from, CWD, to, flags)?)
 }
 
+/// How much of small parts is written at once.
+const BUFFER: usize = 128 * 1024;
 const ACCESS_LIST: &str = "system.posix_acl_access";
 const SELINUX: &str = "security.selinux";

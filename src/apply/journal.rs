@@ -163,30 +163,25 @@ impl Root {
 impl Journal {
     /// Put the journal on the disk, in phase [`Phase::Staging`]. Nothing else may be done before.
     pub(super) fn create(&self, dir: &Path, fx: &dyn Effects) -> Result<()> {
-        let bytes = self.to_bytes()?;
         let draft = dir.join(DRAFT);
         let failed = |error| write_failed(&draft, &error);
-        let write = Effect::Write { path: &draft, bytes: &bytes, access: Access::Private, sync: true };
+        // Of about this length, so that it need not grow.
+        let mut list = Vec::with_capacity(self.slots.len() * 640);
+        serde_json::to_writer(&mut list, self).map_err(Error::internal)?;
+        list.push(b'\n');
+        let contents = self.slots.iter().filter_map(|slot| slot.before.as_ref()).map(|b| b.bytes.as_slice());
+        // Put together it would take as much room as all old files.
+        let mut parts: Vec<&[u8]> = [&[][..], &list].into_iter().chain(contents).collect();
+        let sum = parts.iter().fold(Sha256::new(), |sum, part| sum.chain_update(part)).finalize();
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let head = format!("{MAGIC} {FORMAT} {} {length}\n", hex(&sum));
+        parts[0] = head.as_bytes();
+        let write = Effect::Write { path: &draft, parts: &parts, access: Access::Private, sync: true };
         fx.perform(&write).map_err(failed)?;
         fx.perform(&Effect::Replace(&draft, &Phase::Staging.file(dir))).map_err(failed)?;
         fx.perform(&Effect::Sync(dir)).map_err(failed)?;
         // The folder itself may be new.
         fx.perform(&Effect::Sync(&dir.join(".."))).map_err(failed)
-    }
-
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut list = serde_json::to_vec(self).map_err(Error::internal)?;
-        list.push(b'\n');
-        let contents =
-            || self.slots.iter().filter_map(|slot| slot.before.as_ref()).map(|b| b.bytes.as_slice());
-        // Summed up before it is put together, which takes as much room as all old files.
-        let parts = || std::iter::once(list.as_slice()).chain(contents());
-        let sum = parts().fold(Sha256::new(), |sum, part| sum.chain_update(part)).finalize();
-        let length: usize = parts().map(<[u8]>::len).sum();
-        let head = format!("{MAGIC} {FORMAT} {} {length}\n", hex(&sum));
-        let mut bytes = Vec::with_capacity(head.len() + length);
-        std::iter::once(head.as_bytes()).chain(parts()).for_each(|part| bytes.extend_from_slice(part));
-        Ok(bytes)
     }
 
     /// The reason is a fragment that fits "the journal …".

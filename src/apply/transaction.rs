@@ -159,7 +159,7 @@ impl Transaction<'_> {
             let Some(bytes) = *new else { continue };
             let access = slot.before.as_ref().map_or(Access::Umask, |before| Access::Like(&before.metadata));
             let path = &self.target.root.join(&slot.staged);
-            let written = self.fx.perform(&Effect::Write { path, bytes, access, sync: false });
+            let written = self.fx.perform(&Effect::Write { path, parts: &[bytes], access, sync: false });
             if let Err(error) = written {
                 if error.kind() == io::ErrorKind::AlreadyExists {
                     // Somebody else's, so none of ours to remove.

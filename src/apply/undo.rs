@@ -291,7 +291,7 @@ impl<'a> Undo<'a> {
 
     fn write(&self, path: &Path, before: &Before, metadata: &Metadata) -> io::Result<()> {
         let access = Access::Like(metadata);
-        self.fx.perform(&Effect::Write { path, bytes: &before.bytes, access, sync: true })
+        self.fx.perform(&Effect::Write { path, parts: &[&before.bytes], access, sync: true })
     }
 
     fn unlink(&self, path: &str) -> io::Result<()> {

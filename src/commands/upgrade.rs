@@ -29,20 +29,13 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         (_, true) => Mode::Check,
         _ => Mode::Upgrade,
     };
-    let mut session = match Session::open(&args.place, &args.goal)? {
-        Ok(session) => session,
+    // In one of the threads that do the work, so that nobody stands by; writing is the caller's thread's.
+    let prepared = match rayon::scope(|_| prepare(args))? {
+        Ok(prepared) => prepared,
         Err(findings) => return Ok(refused(args, around, mode, findings)),
     };
-    session.account = args.report.format == Format::Json;
-    let plan = session.plan(args.partial)?;
+    let Prepared { session, verified, states } = prepared;
     let layout = &session.tree.layout;
-    let paths: Vec<String> = plan.files.iter().map(|f| layout.shown(&f.path)).collect();
-    // git compares the files while the plan is proven.
-    let (verified, states) = thread::scope(|scope| {
-        let asked = scope.spawn(|| states(&session, &paths));
-        (verify(session.request(args.partial), plan), asked.join())
-    });
-    let (verified, states) = (verified?, states.map_err(|_| Error::internal("asking git ended in a panic"))?);
     if let Some(path) = &args.patch {
         write_patch(path, &patch(layout, verified.plan()))?;
     }
@@ -115,6 +108,37 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     let prints_patch = mode == Mode::DryRun && args.report.format == Format::Human;
     let patch = if prints_patch { patch(layout, &plan) } else { Patch::default() };
     Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code })
+}
+
+/// A plan that is proven, and what it was made from.
+struct Prepared {
+    session: Session,
+    verified: VerifiedPlan,
+    /// How the files to write stand to git.
+    states: Option<std::result::Result<States, GitFault>>,
+}
+
+/// Everything before the first effect; or what discovery refused.
+fn prepare(args: &Upgrade) -> Result<std::result::Result<Prepared, Vec<Finding>>> {
+    let mut session = match Session::open(&args.place, &args.goal)? {
+        Ok(session) => session,
+        Err(findings) => return Ok(Err(findings)),
+    };
+    session.account = args.report.format == Format::Json;
+    let plan = session.plan(args.partial)?;
+    if plan.files.is_empty() {
+        let verified = verify(session.request(args.partial), plan)?;
+        return Ok(Ok(Prepared { session, verified, states: None }));
+    }
+    let paths: Vec<String> = plan.files.iter().map(|f| session.tree.layout.shown(&f.path)).collect();
+    // git compares the files while the plan is proven.
+    let (verified, states) = thread::scope(|scope| {
+        let asked = scope.spawn(|| states(&session, &paths));
+        (verify(session.request(args.partial), plan), asked.join())
+    });
+    let states = states.map_err(|_| Error::internal("asking git ended in a panic"))?;
+    let verified = verified?;
+    Ok(Ok(Prepared { session, verified, states }))
 }
 
 /// Discovery itself was refused.

@@ -247,9 +247,10 @@ impl Effects for Script<'_> {
             act();
         }
         if self.kill_at == Some(number) {
-            if let Effect::Write { path, bytes, .. } = effect
+            if let Effect::Write { path, parts, .. } = effect
                 && self.halfway
             {
+                let bytes = parts.concat();
                 fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
             }
             self.dead.set(true);
@@ -261,8 +262,8 @@ impl Effects for Script<'_> {
         match effect {
             // Slow, and of no consequence while the machine stays up.
             Effect::Sync(_) | Effect::SyncFileSystem(_) => Ok(()),
-            Effect::Write { path, bytes, access, .. } => {
-                Disk.perform(&Effect::Write { path, bytes, access: *access, sync: false })
+            Effect::Write { path, parts, access, .. } => {
+                Disk.perform(&Effect::Write { path, parts, access: *access, sync: false })
             }
             effect => Disk.perform(effect),
         }
