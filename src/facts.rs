@@ -180,6 +180,8 @@ impl Facts {
             has_records |= !records.list.is_empty();
             Questions::of(records, has_items, &mut asked);
         }
+        // The survey lists all of ours there are.
+        asked.branches.retain(|branch| !branch.starts_with(BRANCHES));
         asked.branches.extend(survey.branches.keys().cloned());
         asked.branches.extend(survey.head_branch.clone());
         asked.branches.extend(default_branch.map(|b| short_branch(b.to_string())));
