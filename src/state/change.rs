@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::doc::Fault;
 use crate::doc::content::Content;
-use crate::doc::json::Document;
+use crate::doc::json::{Document, Kind};
 
 /// Whether `name` is a change name (contract.md §1): a date and lower-case words, joined by dashes.
 pub fn is_change_name(name: &str) -> bool {
@@ -111,7 +111,7 @@ impl Change {
 
     /// The parsed status, when it is an object.
     pub fn status_doc(&self) -> Option<&Document> {
-        self.status.doc.as_ref().ok().filter(|d| d.value().is_object())
+        self.status.doc.as_ref().ok().filter(|d| matches!(d.root().kind, Kind::Object(_)))
     }
 
     /// All files of the change that exist.

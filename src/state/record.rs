@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::change::{Change, is_ticket_id};
 use crate::doc::content::Content;
-use crate::doc::json::Document;
+use crate::doc::json::{Document, Kind, Node};
 use crate::doc::pointer::Pointer;
 use crate::doc::{Fault, contains, position};
 use crate::finding::Code;
@@ -179,10 +179,11 @@ impl Records {
 
     fn of_status(&mut self, doc: &Document) {
         let list = Pointer::new(["worktrees"]);
-        let Some(Value::Array(items)) = doc.value().get("worktrees") else { return };
-        for (i, value) in items.iter().enumerate() {
+        // Only the records are read as values: the whole of the document may not be needed.
+        let Some(Kind::Array(items)) = doc.find(&list).map(|node| &node.kind) else { return };
+        for (i, node) in items.iter().enumerate() {
             let at = list.join(i);
-            let Some(node) = doc.find(&at) else { continue };
+            let value = doc.value_of(node);
             let fault = |records: &mut Records, code, text: String| {
                 let here = Some(position(doc.bytes(), node.range.start));
                 records.fault(code, ".status.json".into(), here, Some(at.to_string()), text);
@@ -196,7 +197,7 @@ impl Records {
                 );
                 continue;
             };
-            if let Some(text) = leads_out(value) {
+            if let Some(text) = leads_out(&value) {
                 fault(self, Code::OutsideRoot, text);
                 continue;
             }
@@ -213,8 +214,8 @@ impl Records {
                 source: Source::Worktrees(i),
                 range: node.range.clone(),
                 bytes: doc.raw(node).to_vec(),
-                value: value.clone(),
-                is_gated: is_gated(value),
+                is_gated: is_gated(node),
+                value,
                 twin: None,
             });
         }
@@ -266,7 +267,7 @@ impl Records {
             source: Source::Evidence(section),
             bytes: bytes[range.clone()].to_vec(),
             range,
-            is_gated: is_gated(&value),
+            is_gated: is_gated(doc.root()),
             value,
             twin: None,
         });
@@ -364,10 +365,10 @@ fn is_current(value: &Value) -> bool {
 }
 
 /// Whether a record has the members of version 5 and above: candidate gate and E2E disposition.
-pub(super) fn is_gated(value: &Value) -> bool {
-    let Some(integration) = value.get("integration").filter(|i| i.is_object()) else { return false };
-    ["candidate_tree_sha", "full_suite", "e2e", "promotion_status"]
+pub(super) fn is_gated(record: &Node) -> bool {
+    let Some(integration) = record.member("integration") else { return false };
+    ["candidate_tree_sha", "full_suite", "promotion_status"]
         .iter()
-        .all(|k| integration.get(k).is_some())
-        && integration.pointer("/e2e/reason").is_some()
+        .all(|k| integration.value.member(k).is_some())
+        && integration.value.member("e2e").is_some_and(|e2e| e2e.value.member("reason").is_some())
 }

@@ -15,6 +15,7 @@ use super::layout::{Layout, link_finding, special_finding};
 use super::record;
 use crate::doc::contains;
 use crate::doc::content::Content;
+use crate::doc::json::{self, Member};
 use crate::doc::yaml::Frontmatter;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Code, Finding, Place, Scope};
@@ -479,7 +480,11 @@ fn is_absent(e: &io::Error) -> bool {
 
 /// Whether any record can have been verified, which is for its ticket's file to confirm.
 fn has_gated_records(change: &Change) -> bool {
-    let worktrees = change.status_doc().and_then(|d| d.value().get("worktrees")?.as_array());
+    let worktrees = change.status_doc().and_then(|d| d.root().member("worktrees"));
     let is_section = |f: &SourceFile| contains(&f.bytes, record::SECTION.as_bytes());
-    worktrees.is_some_and(|w| w.iter().any(record::is_gated)) || change.evidence.values().any(is_section)
+    let is_gated = |member: &Member| match &member.value.kind {
+        json::Kind::Array(items) => items.iter().any(record::is_gated),
+        _ => false,
+    };
+    worktrees.is_some_and(is_gated) || change.evidence.values().any(is_section)
 }

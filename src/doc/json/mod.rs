@@ -132,7 +132,12 @@ impl Document {
 
     /// The same as a plain value, keys in the order of the text.
     pub fn value(&self) -> &Value {
-        self.readings.value.get_or_init(|| strict::value(&self.bytes, self.root()).unwrap_or_default())
+        self.readings.value.get_or_init(|| self.value_of(self.root()))
+    }
+
+    /// One of its nodes as a plain value.
+    pub fn value_of(&self, node: &Node) -> Value {
+        strict::value(&self.bytes, node).unwrap_or_default()
     }
 
     /// The value a pointer leads to. Array indexes are decimal without leading zeros.
