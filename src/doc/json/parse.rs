@@ -215,7 +215,8 @@ fn misplaced(c: char) -> String {
     }
 }
 
-const STRICT: ParseOptions = ParseOptions {
+/// Every leniency of the library switched off.
+pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
     allow_trailing_commas: false,

@@ -247,27 +247,16 @@ const FEW: usize = 24;
 
 #[cfg(test)]
 mod tests {
-    use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
+    use jsonc_parser::{CollectOptions, ast, parse_to_ast};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::doc::json::parse::STRICT;
 
     /// The tree as two libraries see it, when both take the text and agree.
     fn libraries(text: &str, base: usize) -> Option<(Node, Value)> {
-        let strict = ParseOptions {
-            allow_comments: false,
-            allow_loose_object_property_names: false,
-            allow_trailing_commas: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
         let value = serde_json::from_str(text).ok()?;
-        let ast = parse_to_ast(text, &CollectOptions::default(), &strict).ok()?.value?;
+        let ast = parse_to_ast(text, &CollectOptions::default(), &STRICT).ok()?.value?;
         Some((node(&ast, base)?, value))
     }
 
