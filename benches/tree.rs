@@ -379,6 +379,9 @@ fn status(era: Era, active: &[String], archived: &[String]) -> Value {
 /// A repository with a line of `count + 1` commits on `main`: their ids, oldest first.
 fn commits(root: &Path, count: usize) -> io::Result<Vec<String>> {
     git(root, &["init", "-q", "-b", "main"])?;
+    // Nothing may go on in the background while something is measured.
+    git(root, &["config", "gc.auto", "0"])?;
+    git(root, &["config", "maintenance.auto", "false"])?;
     let mut stream = String::new();
     for n in 0..=count {
         stream += &format!(
