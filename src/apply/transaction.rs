@@ -4,9 +4,12 @@
 //! be undone is left to `recover`. It refuses, before any effect: files that differ from what the
 //! plan was made from (exit 8), files with several names, and a journal of an interrupted run (exit 9).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+
+use sha2::{Digest, Sha256};
 
 use super::effects::{Access, Effect, Effects};
 use super::file::{Parent, Seen, hex, look, parent_of, sha256};
@@ -46,7 +49,8 @@ pub fn apply(
     if journal::load(&target.journal_dir)?.is_some() {
         return Err(Error::new(Kind::Recovery, "an earlier run was interrupted").hint(RECOVER));
     }
-    let journal = survey(target, changes, also)?;
+    // In one of the threads that made the plan: what they have let go is room enough.
+    let journal = rayon::scope(|_| survey(target, changes, also))?;
     check_stop(stop).map_err(nothing_changed)?;
     if journal.slots.is_empty() {
         return Ok(Applied { files: 0, stopped: None, edited: Vec::new() });
@@ -75,7 +79,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
     let mut taken = BTreeSet::new();
     for change in changes {
         let path = &change.path;
-        if !journal::is_below_root(path) || !taken.insert(path.clone()) {
+        if !journal::is_below_root(path) || !taken.insert(Cow::Borrowed(path.as_str())) {
             return Err(Error::internal(format_args!("a change of the path {path:?}")));
         }
         let seen = look(root, path).map_err(|error| failed("read", path, &error))?;
@@ -99,8 +103,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
             }
         };
         let after = change.after.as_deref().map(Vec::as_slice);
-        let staged = free_name(root, path, after, &mut taken);
-        let spare = free_name(root, path, after, &mut taken);
+        let [staged, spare] = free_names(root, path, after, &mut taken);
         journal.slots.push(Slot { path: path.clone(), staged, spare, before, after: after.map(After::new) });
     }
     differences.extend(differences_of(root, also)?);
@@ -366,22 +369,26 @@ fn missing_folders(root: &Path, path: &str, folders: &mut BTreeSet<String>) -> i
 
 /// A name beside the target that nobody has: short, whatever the length of the target's own, and the
 /// same in every run over the same files.
-fn free_name(root: &Path, path: &str, after: Option<&[u8]>, taken: &mut BTreeSet<String>) -> String {
+fn free_names<'a>(
+    root: &Path,
+    path: &str,
+    after: Option<&[u8]>,
+    taken: &mut BTreeSet<Cow<'a, str>>,
+) -> [String; 2] {
     let folder = parent(path);
-    let mut seed = path.as_bytes().to_vec();
-    seed.push(0);
-    seed.extend_from_slice(after.unwrap_or_default());
-    let digest = hex(&sha256(&seed)[..6]);
-    let mut number = 0;
-    loop {
+    let seed = [path.as_bytes(), &[0], after.unwrap_or_default()];
+    let digest = hex(&seed.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize()[..6]);
+    let mut numbers = 0..;
+    let mut next = || loop {
+        let number: usize = numbers.next().unwrap_or_default();
         let name = format!(".sdm-{digest}-{number}.tmp");
         let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
         // Also a link that leads nowhere is somebody's.
-        if root.join(&name).symlink_metadata().is_err() && taken.insert(name.clone()) {
+        if root.join(&name).symlink_metadata().is_err() && taken.insert(Cow::Owned(name.clone())) {
             return name;
         }
-        number += 1;
-    }
+    };
+    [next(), next()]
 }
 
 fn changed(differences: &[String]) -> Error {
