@@ -18,7 +18,7 @@ use specdev_migrate::history::sha256;
 use specdev_migrate::migrations::{self, NEWEST};
 use specdev_migrate::plan::{self, Plan, Request, proposals};
 use specdev_migrate::render::diff::{FileDiff, unified};
-use specdev_migrate::render::{Ended, Mode, Report, human, json};
+use specdev_migrate::render::{Ended, Mode, Report, Seen, human, json};
 use specdev_migrate::state::change::SourceFile;
 use specdev_migrate::state::files::Memory;
 use specdev_migrate::state::layout::Layout;
@@ -88,6 +88,7 @@ fn planned(request: Request<'_>) {
         layout,
         archived: &request.tree.archived,
         facts: request.facts,
+        seen: request.facts.map(Seen::of),
         decisions: request.decisions,
         guards: &[],
         code: 0,

@@ -367,7 +367,7 @@ fn missing_folders(root: &Path, path: &str, folders: &mut BTreeSet<String>) -> i
     Ok(())
 }
 
-/// A name beside the target that nobody has: short, whatever the length of the target's own, and the
+/// Two names beside the target that nobody has: short, whatever the length of the target's own, and the
 /// same in every run over the same files.
 fn free_names<'a>(
     root: &Path,

@@ -15,7 +15,7 @@ use crate::step::Proposal;
 
 /// Print the file.
 pub fn run(args: &Look) -> Result<Outcome> {
-    let session = match Session::open(&args.place, &args.goal)? {
+    let session = match Session::open(&args.place, &args.goal, false)? {
         Ok(session) => session,
         Err(findings) => return Err(refusal(&findings)),
     };

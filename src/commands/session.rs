@@ -15,6 +15,7 @@ use crate::git::{self, Git, GitFault, Opening, Program};
 use crate::history::short_sha256;
 use crate::migrations::{self, NEWEST, RELEASES};
 use crate::plan::{self, Plan, Request};
+use crate::render::Seen;
 use crate::state::artifact::Artifact;
 use crate::state::change::JsonFile;
 use crate::state::layout::{Discovery, Layout, SPECDEV, quoted};
@@ -101,8 +102,13 @@ pub fn release(name: Option<&str>) -> Result<&'static Release> {
 }
 
 impl Session {
-    /// Read everything a plan is made from.
-    pub fn open(place: &Place, goal: &Goal) -> Result<std::result::Result<Session, Vec<Finding>>> {
+    /// Read everything a plan is made from. With `shows_facts` all that git shows is asked for, also where
+    /// nothing depends on it.
+    pub fn open(
+        place: &Place,
+        goal: &Goal,
+        shows_facts: bool,
+    ) -> Result<std::result::Result<Session, Vec<Finding>>> {
         let release = release(goal.to.as_deref())?;
         let decisions = match &goal.decisions {
             Some(path) => read_decisions(path)?,
@@ -115,7 +121,8 @@ impl Session {
         let root = &layout.project_root;
         let top = Top::read(&layout)?;
         // Where all speaks for a state that needs nothing, git is asked only whether it works.
-        let asks_all = goal.decisions.is_some() || !is_current(&top, release) || !git::is_quiet(root);
+        let may_settle = !shows_facts && goal.decisions.is_none();
+        let asks_all = !may_settle || !is_current(&top, release) || !git::is_quiet(root);
         let begin = if asks_all { Git::begin } else { Git::begin_open };
         let git = if goal.no_git { None } else { begin(root, &Program::default()) };
         let tree = top.with_changes()?;
@@ -175,6 +182,18 @@ impl Session {
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
         self.facts = Some(Facts::from_survey(git, survey, root, &records, branch, &self.decisions)?);
         Ok(())
+    }
+
+    /// What was seen of the repository; `None` where it was not asked, or did not answer.
+    pub fn seen(&self) -> Option<Seen> {
+        match (&self.facts, &self.git) {
+            (Some(facts), _) => Some(Seen::of(facts)),
+            // It was settled because there is nothing else.
+            (None, Some(git)) if self.settled.is_some() => {
+                Some(Seen { worktrees: 1, branches: 0, is_shallow: git.is_shallow() })
+            }
+            _ => None,
+        }
     }
 
     /// What a plan is made from.

@@ -15,7 +15,7 @@ use crate::render::{human, json};
 
 /// Print the table. The exit code names what stops an upgrade; what is merely pending is no failure.
 pub fn run(args: &Look, around: &Surroundings) -> Result<Outcome> {
-    let session = match Session::open(&args.place, &args.goal)? {
+    let session = match Session::open(&args.place, &args.goal, false)? {
         Ok(session) => session,
         Err(findings) => {
             let code = exit_of(&findings);

@@ -92,6 +92,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
         layout,
         archived: &session.tree.archived,
         facts: session.facts.as_ref(),
+        seen: session.seen(),
         decisions: &session.decisions,
         guards: &guards,
         code,
@@ -120,11 +121,12 @@ struct Prepared {
 
 /// Everything before the first effect; or what discovery refused.
 fn prepare(args: &Upgrade) -> Result<std::result::Result<Prepared, Vec<Finding>>> {
-    let mut session = match Session::open(&args.place, &args.goal)? {
+    let is_json = args.report.format == Format::Json;
+    let mut session = match Session::open(&args.place, &args.goal, is_json)? {
         Ok(session) => session,
         Err(findings) => return Ok(Err(findings)),
     };
-    session.account = args.report.format == Format::Json;
+    session.account = is_json;
     let plan = session.plan(args.partial)?;
     if plan.files.is_empty() {
         let verified = verify(session.request(args.partial), plan)?;

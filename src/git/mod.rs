@@ -314,6 +314,11 @@ impl Git {
         Some(parts.join("/"))
     }
 
+    /// Whether it is a shallow clone.
+    pub fn is_shallow(&self) -> bool {
+        self.shallow
+    }
+
     /// How many processes were started so far.
     pub fn processes(&self) -> usize {
         self.started.load(Ordering::Relaxed)

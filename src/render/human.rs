@@ -21,15 +21,13 @@ pub fn report(report: &Report<'_>, quiet: bool, color: bool) -> String {
             let _ = writeln!(out, "note: the real run would stop: {message} ({})", guard.code);
         }
     }
-    if let Some(facts) = report.facts.filter(|_| !quiet) {
-        let worktrees = facts.survey.worktrees.len();
-        let shallow = if facts.survey.shallow { ", a shallow clone" } else { "" };
-        let branches = facts.survey.branches.keys().filter(|b| b.starts_with("speculo/")).count();
+    if let Some(seen) = report.seen.filter(|_| !quiet) {
+        let shallow = if seen.is_shallow { ", a shallow clone" } else { "" };
         let _ = writeln!(
             out,
             "git: saw {} and {}{shallow}; other clones cannot be seen from here",
-            count(worktrees, "worktree", "worktrees"),
-            count(branches, "speculo branch", "speculo branches"),
+            count(seen.worktrees, "worktree", "worktrees"),
+            count(seen.branches, "speculo branch", "speculo branches"),
         );
     }
     if !quiet || matches!(report.ended, Ended::Stopped | Ended::Guarded) {

@@ -86,8 +86,10 @@ pub struct Report<'a> {
     pub layout: &'a Layout,
     /// Names of the sealed changes.
     pub archived: &'a BTreeSet<String>,
-    /// What git showed.
+    /// What git showed, in full.
     pub facts: Option<&'a Facts>,
+    /// The same in numbers.
+    pub seen: Option<Seen>,
     /// The decisions that were read.
     pub decisions: &'a Decisions,
     /// Write guards and notes about files git does not keep.
@@ -96,6 +98,29 @@ pub struct Report<'a> {
     pub code: u8,
     /// What a command needs behind it to reach the same state; see [`aimed`].
     pub place: &'a str,
+}
+
+/// How much was seen of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Registered worktrees, the main one included.
+    pub worktrees: usize,
+    /// Branches below `speculo/`.
+    pub branches: usize,
+    /// Whether it is a shallow clone.
+    pub is_shallow: bool,
+}
+
+impl Seen {
+    /// The numbers of what git showed.
+    pub fn of(facts: &Facts) -> Seen {
+        let survey = &facts.survey;
+        Seen {
+            worktrees: survey.worktrees.len(),
+            branches: survey.branches.keys().filter(|b| b.starts_with("speculo/")).count(),
+            is_shallow: survey.shallow,
+        }
+    }
 }
 
 /// A command of ours as it must be typed to reach the same state as this run: with `place` behind it, in

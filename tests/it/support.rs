@@ -249,7 +249,7 @@ impl Project {
     /// The library's session over the project.
     pub(crate) fn session(&self, options: &[String]) -> Result<Session, String> {
         let upgrade = self.upgrade(options);
-        let opened = Session::open(&upgrade.place, &upgrade.goal).map_err(|e| e.to_string())?;
+        let opened = Session::open(&upgrade.place, &upgrade.goal, true).map_err(|e| e.to_string())?;
         opened.map_err(|refused| format!("discovery was refused: {refused:?}"))
     }
 

@@ -89,6 +89,12 @@ fn commits_are_asked_about_only_where_something_is_judged_by_them() {
     lab.commit();
     // Nothing to do, and git has nothing of ours: only whether it works.
     assert_eq!(processes(&lab, &[]), (1, 0));
+    // What was seen is told all the same.
+    let told = "git: saw 1 worktree and 0 speculo branches; other clones cannot be seen from here\n";
+    assert!(lab.run(&[]).stderr.contains(told));
+    assert_eq!(processes(&lab, &["--format", "json"]), (3, 0));
+    let git = &lab.check(&[]).json["git"];
+    assert_eq!((&git["head_branch"], &git["worktrees"][0]["branch"]), (&"main".into(), &"main".into()));
     // A workspace that somebody decided on must exist.
     let text = format!(
         "schema_version: 1\nchanges:\n  {CHANGE}:\n    workspace: {{policy: current, ref: current, branch: main, base_sha: \"{}\"}}\n",
