@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -64,6 +65,13 @@ pub fn lock(target: &Target) -> Result<Lock> {
         };
         match file.try_lock() {
             Ok(()) => {}
+            // Somebody who only looks goes away soon; so does a process that is being started and has the
+            // handle of one who looked.
+            Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
+                drop(file);
+                std::thread::sleep(PAUSE);
+                continue;
+            }
             Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
@@ -167,4 +175,5 @@ fn held(file: &mut File) -> Error {
 pub(super) const RECOVER: &str = "specdev-migrate recover";
 
 const ATTEMPTS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 const MAGIC: &str = "specdev-migrate lock";

@@ -149,6 +149,24 @@ fn lock_taken_in_turns_by_many() {
 }
 
 #[test]
+fn lock_that_is_only_being_looked_at() {
+    let (old, _) = old_and_new();
+    let repo = Repo::new();
+    // Left by a run that was killed, so that others look whether one is still under way.
+    fs::create_dir(repo.path(".git/specdev-migrate")).unwrap();
+    repo.write(".git/specdev-migrate/lock", "specdev-migrate lock\npid 1\ncommand x\n", 0o644);
+    let looked = fs::File::open(repo.path(".git/specdev-migrate/lock")).unwrap();
+    looked.lock_shared().unwrap();
+    std::thread::scope(|scope| {
+        let taker = scope.spawn(|| lock(&repo.target()).map(drop));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        looked.unlock().unwrap();
+        taker.join().unwrap().unwrap();
+    });
+    assert_eq!(repo.snapshot(), old);
+}
+
+#[test]
 fn lock_file_of_a_dead_process() {
     let (old, _) = old_and_new();
     let repo = Repo::new();
