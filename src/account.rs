@@ -5,10 +5,11 @@
 //! internal error, and nothing is written.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::doc::json::{Document, Kind, Node};
@@ -274,7 +275,7 @@ pub struct Account<L> {
     file: Arc<str>,
     original: L,
     /// By origin; a leaf without a row stands where and as it stood.
-    rows: BTreeMap<Pointer, State>,
+    rows: HashMap<Pointer, State>,
 }
 
 /// A leaf without a booking, or a booking that is not true.
@@ -295,19 +296,16 @@ impl fmt::Display for Unbooked {
 impl<L: Leaves> Account<L> {
     /// Open the account of a file with its leaves as they are on disk.
     pub fn open(file: &str, original: L) -> Account<L> {
-        Account { file: file.into(), original, rows: BTreeMap::new() }
+        Account { file: file.into(), original, rows: HashMap::new() }
     }
 
     /// Book one step. Every leaf that is still here must be booked or stand unchanged.
     pub fn book(&mut self, before: &L, after: &L, bookings: &[Booking]) -> Result<(), Unbooked> {
         let by_pointer: HashMap<&str, &Booking> = bookings.iter().map(|b| (b.from.as_str(), b)).collect();
         let mut touched = before.changed(after);
-        // What is booked, but stands as it stood; bookings may lie within each other.
-        let mut stays: Vec<Pointer> =
-            bookings.iter().flat_map(|b| before.unchanged(&b.from, after)).collect();
-        stays.sort_unstable();
-        stays.dedup();
-        touched.append(&mut stays);
+        // What is booked, but stands as it stood. Of bookings within each other it comes more than once,
+        // and to the same end.
+        touched.extend(bookings.iter().flat_map(|b| before.unchanged(&b.from, after)));
         let mut origins: Vec<(Pointer, Pointer, Option<&'static str>)> = Vec::new();
         let mut faults = Vec::new();
         if !self.rows.is_empty() {
@@ -389,7 +387,8 @@ impl<L: Leaves> Account<L> {
 
     /// Every value that did not simply stay: where it was, and what became of it.
     pub fn changes(&self) -> Vec<(Location, Fate)> {
-        self.rows.iter().filter_map(|(origin, state)| self.change(origin, state)).collect()
+        let changes = self.rows.iter().filter_map(|(origin, state)| self.change(origin, state));
+        in_order(changes.collect())
     }
 
     fn change(&self, origin: &Pointer, state: &State) -> Option<(Location, Fate)> {
@@ -409,7 +408,7 @@ impl<L: Leaves> Account<L> {
     pub fn moved_out(&self) -> Vec<(Location, Fate)> {
         let is_out = |(_, state): &(&Pointer, &State)| matches!(state, State::Gone(Fate::Moved(_)));
         let moved = self.rows.iter().filter(is_out);
-        moved.filter_map(|(origin, state)| self.change(origin, state)).collect()
+        in_order(moved.filter_map(|(origin, state)| self.change(origin, state)).collect())
     }
 
     /// How many values were kept as and where they were.
@@ -417,6 +416,11 @@ impl<L: Leaves> Account<L> {
         let is_kept = |(o, s): (&Pointer, &State)| matches!(s, State::Here { at, rule: None } if at == o);
         self.original.count() - self.rows.iter().filter(|row| !is_kept(*row)).count()
     }
+}
+
+fn in_order(mut changes: Vec<(Location, Fate)>) -> Vec<(Location, Fate)> {
+    changes.sort_unstable_by(|(a, _), (b, _)| a.pointer.cmp(&b.pointer));
+    changes
 }
 
 /// The booking of a leaf: its own, or that of the nearest container above it.

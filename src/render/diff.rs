@@ -5,9 +5,9 @@
 //! in the hunks as they are, which `git apply` accepts. There is never a colour, a clock or a setting in
 //! the output: the same two texts always give the same patch.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use memchr::{memchr_iter, memrchr};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -105,16 +105,13 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
         push(0..old.len(), 0..new.len());
         return changes;
     }
-    let (old, new) = numbered(old, new);
-    // Lines that only one side has are no common lines, and most of what is searched.
-    let (common_old, common_new) = (shared(&old, &new), shared(&new, &old));
-    let number =
-        |lines: &[usize], shared: &[usize]| -> Vec<usize> { shared.iter().map(|i| lines[*i]).collect() };
+    let [in_old, in_new] = common(old, new);
+    let numbers = |lines: &[Common]| -> Vec<usize> { lines.iter().map(|line| line.number).collect() };
     let (mut at_old, mut at_new) = (0, 0);
-    for op in capture_diff_slices(Algorithm::Myers, &number(&old, &common_old), &number(&new, &common_new)) {
+    for op in capture_diff_slices(Algorithm::Myers, &numbers(&in_old), &numbers(&in_new)) {
         if let DiffOp::Equal { old_index, new_index, len } = op {
             for n in 0..len {
-                let (i, j) = (common_old[old_index + n], common_new[new_index + n]);
+                let (i, j) = (in_old[old_index + n].at, in_new[new_index + n].at);
                 if i > at_old || j > at_new {
                     push(at_old..i, at_new..j);
                 }
@@ -128,20 +125,33 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
     changes
 }
 
-/// Which of `lines` stand among `others`.
-fn shared(lines: &[usize], others: &[usize]) -> Vec<usize> {
-    let known: HashSet<&usize> = others.iter().collect();
-    (0..lines.len()).filter(|i| known.contains(&lines[*i])).collect()
+/// A line that stands on both sides: where, and a number that equal lines share. Numbers compare faster
+/// than long lines do.
+#[derive(Clone, Copy)]
+struct Common {
+    at: usize,
+    number: usize,
 }
 
-/// Equal numbers for equal lines: they compare faster than long lines.
-fn numbered<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> (Vec<usize>, Vec<usize>) {
-    let mut known: HashMap<&'a [u8], usize> = HashMap::new();
-    let mut number = |line: &&'a [u8]| {
+/// Of each side, the lines that the other has too. The others are most of what would be searched.
+fn common(old: &[&[u8]], new: &[&[u8]]) -> [Vec<Common>; 2] {
+    let mut known: HashMap<&[u8], usize> = HashMap::with_capacity(old.len());
+    let mut number = |line| {
         let next = known.len();
-        *known.entry(*line).or_insert(next)
+        *known.entry(line).or_insert(next)
     };
-    (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
+    let mut in_old: Vec<Common> =
+        old.iter().enumerate().map(|(at, line)| Common { at, number: number(*line) }).collect();
+    let mut is_in_new = vec![false; known.len()];
+    let mut in_new = Vec::new();
+    for (at, line) in new.iter().enumerate() {
+        if let Some(number) = known.get(*line) {
+            is_in_new[*number] = true;
+            in_new.push(Common { at, number: *number });
+        }
+    }
+    in_old.retain(|line| is_in_new[line.number]);
+    [in_old, in_new]
 }
 
 /// `first` is how many lines stand in front of those given.

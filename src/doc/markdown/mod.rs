@@ -164,7 +164,7 @@ impl Outline {
             insert.extend(eol.bytes());
         }
         let start = insert.len();
-        insert.extend(with_line_ends(block, eol).bytes());
+        insert.extend_from_slice(with_line_ends(block, eol).as_bytes());
         let block = start..insert.len();
         self.verify(bytes, bytes.len(), &insert, block)?;
         Ok((bytes.len(), insert))
@@ -184,7 +184,7 @@ impl Outline {
             insert.extend(eol.bytes());
         }
         let start = insert.len();
-        insert.extend(with_line_ends(block, eol).bytes());
+        insert.extend_from_slice(with_line_ends(block, eol).as_bytes());
         let block = start..insert.len();
         if !is_blank(last_line(&insert)) {
             insert.extend(eol.bytes());
@@ -322,7 +322,11 @@ impl Outline {
 
 /// A backtick fence for `content`: at least three, and longer than any run of backticks inside.
 pub fn fence_for(content: &[u8]) -> String {
-    let longest = content.split(|b| *b != b'`').map(<[u8]>::len).max().unwrap_or(0);
+    let (mut longest, mut run, mut next) = (0, 0, 0);
+    for at in memchr::memchr_iter(b'`', content) {
+        run = if at == next { run + 1 } else { 1 };
+        (longest, next) = (longest.max(run), at + 1);
+    }
     "`".repeat((longest + 1).max(3))
 }
 
@@ -527,8 +531,8 @@ fn is_blank_byte(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-fn with_line_ends(block: &str, eol: &str) -> String {
-    block.replace('\n', eol)
+fn with_line_ends<'a>(block: &'a str, eol: &str) -> Cow<'a, str> {
+    if eol == "\n" { block.into() } else { block.replace('\n', eol).into() }
 }
 
 /// Not a letter, digit or blank, and without a meaning in Markdown.
