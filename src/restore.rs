@@ -253,9 +253,9 @@ impl<'a> Hosts<'a> {
                 let fail = |reason: &str| (f.path.clone(), reason.to_string());
                 let current = self.file(&f.path).ok_or_else(|| fail("was moved or deleted since the run"))?;
                 let history = self.by_path.get(f.path.as_str()).map(|h| &h.history);
-                let bare = history
-                    .map_or(Cow::Borrowed(current.bytes.as_slice()), |h| h.without_runs(&current.bytes));
-                if portable_sha256(&bare) != f.after {
+                let is = history
+                    .map_or_else(|| portable_sha256(&current.bytes), |h| h.portable_sha256(&current.bytes));
+                if is != f.after {
                     return Err(fail("was edited since the run"));
                 }
                 let preserved = self.preserved(host, line, &f.path, id, seq);

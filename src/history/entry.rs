@@ -110,18 +110,26 @@ impl Entry {
         Entry { title, meta, bytes }
     }
 
-    /// The entry as text with LF line ends, its heading first.
-    pub fn text(&self) -> String {
-        let mut body = match self.meta.encoding {
-            Encoding::Text => String::from_utf8(to_lf(&self.bytes).into_owned()).unwrap_or_default(),
-            Encoding::Base64 => wrapped(&STANDARD.encode(&self.bytes)),
+    /// Add the entry to a text, with LF line ends, its heading first.
+    pub fn write_to(&self, out: &mut String) {
+        let (lf, packed);
+        let body = match self.meta.encoding {
+            Encoding::Text => {
+                lf = to_lf(&self.bytes);
+                std::str::from_utf8(&lf).unwrap_or_default()
+            }
+            Encoding::Base64 => {
+                packed = wrapped(&STANDARD.encode(&self.bytes));
+                &packed
+            }
         };
-        if self.meta.encoding == Encoding::Base64 || !self.meta.final_newline {
-            body.push('\n');
-        }
+        let ends = self.meta.encoding == Encoding::Text && self.meta.final_newline;
         let fence = fence_for(body.as_bytes());
         let meta = comment_json(&self.meta);
-        format!("### {}\n\n<!-- specdev-history {meta} -->\n\n{fence}text\n{body}{fence}\n", self.title)
+        let end = if ends { "" } else { "\n" };
+        let title = &self.title;
+        out.extend(["### ", title, "\n\n<!-- specdev-history ", &meta, " -->\n\n", &fence, "text\n"]);
+        out.extend([body, end, &fence, "\n"]);
     }
 }
 
@@ -218,7 +226,9 @@ impl Damage {
 fn encoding_of(bytes: &[u8]) -> (Encoding, Option<String>) {
     let lf = to_lf(bytes);
     let is_plain = |b: &u8| matches!(b, b'\t' | b'\n' | 0x20..=0x7e | 0x80..);
-    if std::str::from_utf8(bytes).is_err() || !lf.iter().all(is_plain) {
+    // Without an early end within the pieces, which many bytes at once are looked at for.
+    let are_plain = |piece: &[u8]| piece.iter().fold(true, |all, b| all & is_plain(b));
+    if std::str::from_utf8(bytes).is_err() || !lf.chunks(256).all(are_plain) {
         return (Encoding::Base64, None);
     }
     if lf.len() == bytes.len() {
@@ -242,7 +252,8 @@ mod tests {
 
     fn round_trip(bytes: &[u8]) -> Meta {
         let entry = Entry::new("t".into(), &["s"], "config.json", "", bytes, (0, bytes.len()));
-        let text = entry.text();
+        let mut text = String::new();
+        entry.write_to(&mut text);
         for host in [text.clone(), text.replace('\n', "\r\n")] {
             let outline = Outline::read(host.as_bytes(), 0);
             let fences = outline.fences(&(0..host.len()));
@@ -296,6 +307,8 @@ mod tests {
     #[test]
     fn comment_cannot_be_ended_by_a_value() {
         let entry = Entry::new("t".into(), &[], "f", "section:a --> b", b"x", (0, 1));
-        assert_eq!(entry.text().matches("-->").count(), 1);
+        let mut text = String::new();
+        entry.write_to(&mut text);
+        assert_eq!(text.matches("-->").count(), 1);
     }
 }

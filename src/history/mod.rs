@@ -33,6 +33,16 @@ pub fn portable_sha256(bytes: &[u8]) -> String {
     if memchr(b'\r', &lf).is_some() { sha256(bytes) } else { sha256(&lf) }
 }
 
+/// [`portable_sha256`] of pieces that stand behind each other.
+fn portable_sha256_of(pieces: &[&[u8]]) -> String {
+    if pieces.iter().any(|piece| memchr(b'\r', piece).is_some()) {
+        return portable_sha256(&pieces.concat());
+    }
+    let mut digest = Sha256::new();
+    pieces.iter().for_each(|piece| digest.update(piece));
+    hex(&digest.finalize())
+}
+
 /// The first 12 hex digits of a SHA-256.
 pub fn short_sha256(bytes: &[u8]) -> String {
     let mut text = sha256(bytes);
@@ -86,5 +96,15 @@ mod tests {
         assert_eq!(to_crlf(b"a\nb\n"), b"a\r\nb\r\n");
         assert_eq!(portable_sha256(b"a\r\nb\n"), sha256(b"a\nb\n"));
         assert_eq!(portable_sha256(b"a\r\nb\rc"), sha256(b"a\r\nb\rc"));
+    }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        for whole in [&b""[..], b"a\nb\n", b"a\r\nb\r\n", b"a\r\nb\rc"] {
+            for middle in 0..=whole.len() {
+                let (front, behind) = whole.split_at(middle);
+                assert_eq!(portable_sha256_of(&[front, b"", behind]), portable_sha256(whole));
+            }
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! Finding run lines and entries in a host file.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use super::TITLE;
 use super::entry::{Damage, Meta};
 use super::run::Run;
+use super::{TITLE, portable_sha256_of};
 use crate::doc::content::Content;
 use crate::doc::markdown::Section;
 use crate::doc::{Fault, contains};
@@ -113,29 +112,26 @@ impl History {
         self.runs.iter().map(|r| r.value.seq).max().unwrap_or(0)
     }
 
-    /// The host's bytes without its run lines, as digests of a host are taken.
-    pub fn without_runs<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.runs.as_slice() {
-            [] => Cow::Borrowed(bytes),
-            _ => Cow::Owned(self.without_runs_but(bytes, bytes.len(), b"")),
-        }
+    /// The digest of the host, which is taken without its run lines.
+    pub fn portable_sha256(&self, bytes: &[u8]) -> String {
+        self.portable_sha256_with(bytes, bytes.len(), &[])
     }
 
-    /// The same with `text` inserted at `at`, which is in no run line.
-    pub(super) fn without_runs_but(&self, bytes: &[u8], at: usize, text: &[u8]) -> Vec<u8> {
+    /// The same with `texts` inserted at `at`, which is in no run line.
+    pub(super) fn portable_sha256_with(&self, bytes: &[u8], at: usize, texts: &[&[u8]]) -> String {
         let (before, behind) = self.runs.split_at(self.runs.partition_point(|r| r.line.end <= at));
-        let mut out = Vec::with_capacity(bytes.len() + text.len());
+        let mut pieces = Vec::new();
         let mut start = 0;
-        for (runs, text, end) in [(before, text, at), (behind, &b""[..], bytes.len())] {
+        for (runs, texts, end) in [(before, texts, at), (behind, &[][..], bytes.len())] {
             for run in runs {
-                out.extend_from_slice(&bytes[start..run.line.start]);
+                pieces.push(&bytes[start..run.line.start]);
                 start = run.line.end;
             }
-            out.extend_from_slice(&bytes[start..end]);
-            out.extend_from_slice(text);
+            pieces.push(&bytes[start..end]);
+            pieces.extend(texts);
             start = end;
         }
-        out
+        portable_sha256_of(&pieces)
     }
 }
 
@@ -151,7 +147,7 @@ fn json_of<T: serde::de::DeserializeOwned>(line: &[u8], prefix: &[u8]) -> Option
 }
 
 fn line_end(bytes: &[u8], at: usize, limit: usize) -> usize {
-    bytes[at..limit].iter().position(|b| *b == b'\n').map_or(limit, |n| at + n + 1)
+    memchr::memchr(b'\n', &bytes[at..limit]).map_or(limit, |n| at + n + 1)
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {

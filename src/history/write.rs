@@ -1,6 +1,7 @@
 //! Writing the history of one run into its hosts (contract.md §4).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use memchr::memmem;
 use rayon::prelude::*;
@@ -99,8 +100,9 @@ struct Host {
     base: Content,
     /// Where the history of this run goes.
     at: usize,
-    /// What stands there in front of the run line, and behind it.
-    around: [Vec<u8>; 2],
+    /// The history, and where in it the run line will stand.
+    inserted: Vec<u8>,
+    line: Range<usize>,
     /// Portable digest without run lines.
     after: String,
     /// Ids of all entries of this host.
@@ -147,22 +149,20 @@ impl Unit {
         let is_there = |e: &Entry| {
             known.entries.iter().any(|k| k.meta.id == e.meta.id && k.bytes(&base).is_ok_and(|b| b == e.bytes))
         };
-        let mut text = String::new();
+        let mut block = format!("{STAND_IN}\n");
         for entry in entries.iter().filter(|e| !is_there(e)) {
-            text.push('\n');
-            text += &entry.text();
+            block.push('\n');
+            entry.write_to(&mut block);
         }
-        let (at, inserted) = insertion(&base, &known, &format!("{STAND_IN}\n{text}"))?;
+        let (at, inserted) = insertion(&base, &known, &block)?;
         // No text of ours stands in front of the line, and behind it at least its line end.
         let line = memmem::find(&inserted, STAND_IN.as_bytes()).unwrap_or(inserted.len());
-        let behind = inserted.get(line + STAND_IN.len()..).unwrap_or_default();
-        let around = [inserted[..line].to_vec(), behind.to_vec()];
-        let next_line = memchr::memchr(b'\n', behind).map_or(behind.len(), |n| n + 1);
-        let rest = [&around[0], &behind[next_line..]].concat();
-        let after = portable_sha256(&known.without_runs_but(&base, at, &rest));
+        let line = line..(line + STAND_IN.len()).min(inserted.len());
+        let next = memchr::memchr(b'\n', &inserted[line.end..]).map_or(inserted.len(), |n| line.end + n + 1);
+        let after = known.portable_sha256_with(&base, at, &[&inserted[..line.start], &inserted[next..]]);
         let entries = entries.iter().map(|e| e.meta.id.clone()).collect();
         let (before, base) = (before.map(|b| b.apart()), base.apart());
-        Ok(Host { path: path.into(), before, base, at, around, after, entries })
+        Ok(Host { path: path.into(), before, base, at, inserted, line, after, entries })
     }
 }
 
@@ -179,8 +179,8 @@ fn insertion(base: &Content, known: &History, block: &str) -> Result<(usize, Vec
 
 impl Host {
     fn with_line(&self, line: &str) -> Vec<u8> {
-        let [front, behind] = &self.around;
         let (before, after) = self.base.split_at(self.at);
+        let (front, behind) = (&self.inserted[..self.line.start], &self.inserted[self.line.end..]);
         [before, front, line.as_bytes(), behind, after].concat()
     }
 }
