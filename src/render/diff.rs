@@ -32,8 +32,14 @@ pub const MAX_SEARCHED_LINES: usize = 1 << 16;
 /// The patch of one file, beginning with `diff --git`; empty when nothing changes.
 pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
     let mut out = Vec::new();
+    write_unified(&mut out, file);
+    out
+}
+
+/// Add the patch of one file to those before it.
+pub(super) fn write_unified(out: &mut Vec<u8>, file: &FileDiff<'_>) {
     if file.old == file.new {
-        return out;
+        return;
     }
     let (a, b) = (quoted("a/", file.path), quoted("b/", file.path));
     out.extend(format!("diff --git {a} {b}\n").bytes());
@@ -48,7 +54,7 @@ pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
     let (old, new) = (lines(&old[start..]), lines(&new[start..]));
     let changes = changes(&old, &new);
     if changes.is_empty() {
-        return out; // An empty file comes or goes.
+        return; // An empty file comes or goes.
     }
     // A tab ends a name with a space in it, which otherwise might end at the space.
     let tab = if file.path.contains(' ') { "\t" } else { "" };
@@ -56,9 +62,8 @@ pub fn unified(file: &FileDiff<'_>) -> Vec<u8> {
     let (from, to) = (side(&a, file.old.is_some()), side(&b, file.new.is_some()));
     out.extend(format!("--- {from}\n+++ {to}\n").bytes());
     for hunk in changes.chunk_by(|a, b| b.old.start - a.old.end <= 2 * CONTEXT) {
-        write_hunk(&mut out, first, &old, &new, hunk);
+        write_hunk(out, first, &old, &new, hunk);
     }
-    out
 }
 
 /// Where the lines begin that a hunk can show: what stands in front of them is equal on both sides, and

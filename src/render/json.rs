@@ -106,7 +106,8 @@ fn summary(report: &Report<'_>) -> Value {
 
 fn file(report: &Report<'_>, file: &crate::plan::PlannedFile) -> Value {
     let patched = PatchedFile::of(report.layout, file);
-    let diff = patched.unified();
+    let mut diff = Vec::new();
+    patched.write_to(&mut diff);
     let mut out = json!({
         "path": patched.path,
         "before": file.before.as_deref().map(sha256),

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::diff::{FileDiff, unified};
+use super::diff::{FileDiff, write_unified};
 use crate::doc::content::Content;
 use crate::plan::PlannedFile;
 use crate::state::layout::Layout;
@@ -27,15 +27,16 @@ pub struct PatchedFile {
     pub mode: u32,
 }
 
-/// How many files are compared before the first of them is handed out.
+/// How many files are compared before the first of them is handed out, and how many make one piece.
 const AT_ONCE: usize = 256;
+const IN_A_PIECE: usize = 16;
 
 impl Patch {
-    /// The patch in pieces, one `diff --git` per file.
+    /// The patch in pieces, of whole files.
     pub fn pieces(&self) -> impl Iterator<Item = Vec<u8>> {
         self.files
             .chunks(AT_ONCE)
-            .flat_map(|files| files.par_iter().map(PatchedFile::unified).collect::<Vec<_>>())
+            .flat_map(|files| files.par_chunks(IN_A_PIECE).map(piece).collect::<Vec<_>>())
     }
 }
 
@@ -51,8 +52,15 @@ impl PatchedFile {
     }
 
     /// Its part of the patch.
-    pub(super) fn unified(&self) -> Vec<u8> {
+    pub(super) fn write_to(&self, out: &mut Vec<u8>) {
         let mode = if self.mode & 0o111 == 0 { 0o100644 } else { 0o100755 };
-        unified(&FileDiff { path: &self.path, old: self.old.as_deref(), new: self.new.as_deref(), mode })
+        let (old, new) = (self.old.as_deref(), self.new.as_deref());
+        write_unified(out, &FileDiff { path: &self.path, old, new, mode });
     }
+}
+
+fn piece(files: &[PatchedFile]) -> Vec<u8> {
+    let mut out = Vec::new();
+    files.iter().for_each(|file| file.write_to(&mut out));
+    out
 }

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{read, retry_on_intr};
 
 /// What stands at a path; links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Files for Disk {
         use std::os::unix::fs::OpenOptionsExt;
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        let mut file = match fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        let file = match fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(e),
             // A link, a socket, or a file that may not be read.
@@ -66,9 +69,12 @@ impl Files for Disk {
         let look = look_of(&meta);
         let mut bytes = Vec::new();
         if matches!(look, Look::File(_)) {
-            // With room for one byte more the end is seen at once.
-            bytes.reserve_exact(usize::try_from(meta.len()).unwrap_or_default() + 1);
-            file.read_to_end(&mut bytes)?;
+            let length = usize::try_from(meta.len()).unwrap_or_default();
+            // With room for one byte more the end is seen at once: the file is as long as it says.
+            bytes.reserve_exact(length + 1);
+            while retry_on_intr(|| read(&file, spare_capacity(&mut bytes)))? != 0 && bytes.len() != length {
+                bytes.reserve(1);
+            }
         }
         Ok((look, bytes))
     }
@@ -141,5 +147,25 @@ impl Files for Memory {
         let names: BTreeSet<OsString> =
             below.filter_map(|rest| Some(rest.components().next()?.as_os_str().to_os_string())).collect();
         names.into_iter().map(|name| Ok((name.clone(), self.look(&path.join(&name))?))).collect()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test of what reads")]
+mod tests {
+    use super::*;
+
+    /// The kernel's files say that they hold nothing.
+    #[test]
+    fn files_are_read_to_their_end_whatever_length_they_tell() {
+        let (look, bytes) = Disk.fetch(Path::new("/proc/self/status")).unwrap();
+        assert!(matches!(look, Look::File(_)) && bytes.starts_with(b"Name:") && bytes.ends_with(b"\n"));
+        let dir = tempfile::tempdir().unwrap();
+        for length in [0, 1, 4096, 300_000] {
+            let path = dir.path().join(length.to_string());
+            let expected = vec![b'x'; length];
+            fs::write(&path, &expected).unwrap();
+            assert_eq!(Disk.fetch(&path).unwrap().1, expected);
+        }
     }
 }
