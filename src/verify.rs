@@ -179,7 +179,7 @@ fn history(restored: Result<Option<Restore>>, part: &Part<'_>) -> Result<(String
 
 /// The value a file of the state or of one change holds: its JSON, its header, its context or its record.
 fn value_in<'a>(state: &'a Tree, change: &'a Change, path: &str) -> Option<Cow<'a, Value>> {
-    let json = |file: &'a JsonFile| file.doc.as_ref().ok().map(|d| Cow::Borrowed(d.value()));
+    let json = |file: &'a JsonFile| file.doc().ok().map(|d| Cow::Borrowed(d.value()));
     match path {
         "config.json" => return json(state.config.as_ref()?),
         "status.json" => return json(state.index.as_ref()?),

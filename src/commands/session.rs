@@ -178,7 +178,7 @@ impl Session {
         if facts::shows_items(&survey, root) {
             records = plan::records(&self.tree);
         }
-        let config = self.tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
+        let config = self.tree.config.as_ref().and_then(|f| f.doc().ok());
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
         self.facts = Some(Facts::from_survey(git, survey, root, &records, branch, &self.decisions)?);
         Ok(())
@@ -225,7 +225,7 @@ impl Session {
 /// Whether the files that are read first have the versions of the release, or above.
 fn is_current(top: &Top<'_>, release: &Release) -> bool {
     let version =
-        |file: &Option<JsonFile>| file.as_ref()?.doc.as_ref().ok()?.value().get("schema_version")?.as_u64();
+        |file: &Option<JsonFile>| file.as_ref()?.doc().ok()?.value().get("schema_version")?.as_u64();
     [(&top.config, Artifact::Config), (&top.index, Artifact::Status)].into_iter().all(|(file, artifact)| {
         version(file).is_some_and(|v| release.target(artifact).is_some_and(|t| v >= t))
     })

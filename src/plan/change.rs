@@ -211,7 +211,7 @@ fn is_indexed(shared: &Shared<'_>, name: &str) -> bool {
 /// What the index contradicts itself about concerns this change alone.
 fn index_faults(shared: &Shared<'_>, change: &Change, out: &mut ChangePlan) {
     let Some(file) = &shared.request.tree.index else { return };
-    let Ok(doc) = &file.doc else { return };
+    let Ok(doc) = file.doc() else { return };
     // A version 5 index that contradicts itself about a change is not read for values.
     let version = doc.value().get("schema_version").and_then(Value::as_u64);
     if version.is_none_or(|v| v >= AUTHORITY) {

@@ -66,7 +66,7 @@ pub(super) fn open<'a>(
         };
         Box::new(Finding::new(code, scope.clone(), Some(place), text))
     };
-    let doc = match &file.doc {
+    let doc = match file.doc() {
         Ok(doc) => doc,
         Err(f) => return Err(fault(f.code, f.offset, f.pointer.as_deref(), f.message.clone())),
     };

@@ -122,9 +122,9 @@ pub(crate) struct Shared<'a> {
 impl<'a> Shared<'a> {
     fn new(request: Request<'a>) -> Shared<'a> {
         let tree = request.tree;
-        let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok()).map(|d| d.value().clone());
+        let config = tree.config.as_ref().and_then(|f| f.doc().ok()).map(|d| d.value().clone());
         let config = config.unwrap_or_default();
-        let index = tree.index.as_ref().and_then(|f| f.doc.as_ref().ok());
+        let index = tree.index.as_ref().and_then(|f| f.doc().ok());
         Shared {
             request,
             index: index.map(|d| Index::read(d.value())).unwrap_or_default(),

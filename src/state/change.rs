@@ -1,6 +1,7 @@
 //! Change names, and the files of one change.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::doc::Fault;
 use crate::doc::content::Content;
@@ -41,27 +42,29 @@ pub struct SourceFile {
     pub mode: u32,
 }
 
-/// A JSON file, parsed once.
+/// A JSON file, parsed when it is first asked for.
 #[derive(Debug)]
 pub struct JsonFile {
     /// Path and bytes.
     pub file: SourceFile,
-    /// The document, or why it is none.
-    pub doc: Result<Document, Fault>,
+    doc: OnceLock<Result<Document, Fault>>,
 }
 
 impl JsonFile {
-    /// Parse the file.
+    /// A file that should hold JSON.
     pub fn new(file: SourceFile) -> JsonFile {
-        let doc = Document::of(file.bytes.shared());
-        JsonFile { file, doc }
+        JsonFile { file, doc: OnceLock::new() }
     }
 
-    /// The same file; what was read out of it goes when this handle goes.
+    /// The document, or why it is none.
+    pub fn doc(&self) -> Result<&Document, &Fault> {
+        self.doc.get_or_init(|| Document::of(self.file.bytes.shared())).as_ref()
+    }
+
+    /// The same file; what is read out of it goes when this handle goes.
     #[must_use]
     pub fn apart(&self) -> JsonFile {
-        let doc = self.doc.as_ref().map(Document::apart).map_err(Clone::clone);
-        JsonFile { file: self.file.clone(), doc }
+        JsonFile::new(self.file.clone())
     }
 }
 
@@ -111,7 +114,7 @@ impl Change {
 
     /// The parsed status, when it is an object.
     pub fn status_doc(&self) -> Option<&Document> {
-        self.status.doc.as_ref().ok().filter(|d| matches!(d.root().kind, Kind::Object(_)))
+        self.status.doc().ok().filter(|d| matches!(d.root().kind, Kind::Object(_)))
     }
 
     /// All files of the change that exist.

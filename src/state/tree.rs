@@ -372,7 +372,6 @@ impl Reader<'_> {
         if has_gated_records(&change) {
             self.tickets(&mut change, &scope, &mut findings)?;
         }
-        change.status = change.status.apart();
         if change.parent_plan {
             let place = Place::file(self.layout.shown(&change.path("implementation-plan.md")));
             let text = "a parent plan is not upgraded";
@@ -480,7 +479,11 @@ fn is_absent(e: &io::Error) -> bool {
 
 /// Whether any record can have been verified, which is for its ticket's file to confirm.
 fn has_gated_records(change: &Change) -> bool {
-    let worktrees = change.status_doc().and_then(|d| d.root().member("worktrees"));
+    // The name of a member it must have, which escapes could hide.
+    let may_be = |f: &SourceFile| contains(&f.bytes, b"candidate_tree_sha") || contains(&f.bytes, b"\\u");
+    // What is read out of it is not kept for all changes.
+    let status = Some(&change.status).filter(|s| may_be(&s.file)).map(JsonFile::apart);
+    let worktrees = status.as_ref().and_then(|s| s.doc().ok()?.root().member("worktrees"));
     let is_section = |f: &SourceFile| contains(&f.bytes, record::SECTION.as_bytes());
     let is_gated = |member: &Member| match &member.value.kind {
         json::Kind::Array(items) => items.iter().any(record::is_gated),

@@ -29,7 +29,7 @@ enum Spans<'a> {
 impl<'a> Text<'a> {
     /// A JSON file, when it is an object of a version this tool reads.
     pub(super) fn json(artifact: Artifact, file: &'a JsonFile) -> Option<Text<'a>> {
-        let doc = file.doc.as_ref().ok().filter(|d| d.value().is_object())?;
+        let doc = file.doc().ok().filter(|d| d.value().is_object())?;
         let version = version_in(artifact, doc)?;
         Some(Text { artifact, version, file: &file.file, spans: Spans::Json(Cow::Borrowed(doc), 0) })
     }

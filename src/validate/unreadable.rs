@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     }
 
     fn json(&self, file: &JsonFile, artifact: Artifact) -> Option<Finding> {
-        let doc = match &file.doc {
+        let doc = match file.doc() {
             Ok(doc) => doc,
             Err(fault) => return Some(self.fault(fault, 0)),
         };

@@ -137,7 +137,7 @@ fn attack(check: impl Fn(&Drafted, &Account<LeafMap>) -> Checked + Sync) {
 /// What a step drafts for every file of the state that it applies to.
 fn drafts(fixture: &Fixture, session: &Session, step: &Step) -> Vec<Drafted> {
     let tree = &session.tree;
-    let index = tree.index.as_ref().and_then(|f| f.doc.as_ref().ok()).map(|d| Index::read(d.value()));
+    let index = tree.index.as_ref().and_then(|f| f.doc().ok()).map(|d| Index::read(d.value()));
     let index = index.unwrap_or_default();
     let settled = settled(fixture);
     let mut out = Vec::new();
@@ -153,7 +153,7 @@ fn drafts(fixture: &Fixture, session: &Session, step: &Step) -> Vec<Drafted> {
     let state = Surroundings { session, index: &index, settled: &settled };
     for (artifact, file) in [(Artifact::Config, &tree.config), (Artifact::Status, &tree.index)] {
         if let (true, Some(file)) = (step.artifact == artifact, file) {
-            let doc = file.doc.as_ref().expect("fixtures of steps can be read");
+            let doc = file.doc().expect("fixtures of steps can be read");
             json(&file.file.path, doc, &state.cx(None));
         }
     }

@@ -1,8 +1,8 @@
 //! JSON without losses (contract.md §1 "Text rules").
 //!
-//! A [`Document`] shares the bytes of a file, and reads a tree of byte spans and the plain value out of
-//! them, which can be let go and are read again when they are asked for. Edits are spans: whatever no
-//! [`Op`] speaks of keeps its bytes, from indent and escapes to the missing final newline.
+//! A [`Document`] shares the bytes of a file, and reads a tree of byte spans out of them and, when it is
+//! asked for, the plain value. Edits are spans: whatever no [`Op`] speaks of keeps its bytes, from indent
+//! and escapes to the missing final newline.
 //!
 //! One strict reader makes both; what it refuses is named with the help of two libraries (`jsonc-parser`,
 //! every leniency switched off, and `serde_json`), and a text that only they take is refused as well. So
@@ -44,9 +44,9 @@ pub struct Document {
     readings: Arc<Readings>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Readings {
-    root: OnceLock<Node>,
+    root: Node,
     value: OnceLock<Value>,
 }
 
@@ -103,15 +103,8 @@ impl Document {
     /// As for [`Document::parse`].
     pub fn of(bytes: Arc<Vec<u8>>) -> Result<Document, Fault> {
         let root = strict::read(&bytes).ok_or_else(|| parse::fault(&bytes))?;
-        let readings = Arc::new(Readings { root: root.into(), value: OnceLock::new() });
+        let readings = Arc::new(Readings { root, value: OnceLock::new() });
         Ok(Document { bytes, readings })
-    }
-
-    /// The same document without its spans and its value, which take a multiple of the room of the text;
-    /// they are read from it again when they are asked for, once for this document and its clones.
-    #[must_use]
-    pub fn apart(&self) -> Document {
-        Document { bytes: Arc::clone(&self.bytes), readings: Arc::default() }
     }
 
     /// The text as it was read, to be shared.
@@ -126,8 +119,7 @@ impl Document {
 
     /// The top-level value; of any kind.
     pub fn root(&self) -> &Node {
-        // The text was read before, so there is a tree.
-        self.readings.root.get_or_init(|| strict::read(&self.bytes).unwrap_or(NOTHING))
+        &self.readings.root
     }
 
     /// The same as a plain value, keys in the order of the text.
@@ -219,8 +211,6 @@ impl Document {
         Ok((edits, result))
     }
 }
-
-const NOTHING: Node = Node { range: 0..0, kind: Kind::Null };
 
 impl Node {
     /// The member of an object with this key.

@@ -39,6 +39,20 @@ fn assert_unproven(lab: &Lab, reason: &str) {
 }
 
 #[test]
+fn members_spelled_with_escapes_are_the_same() {
+    let lab = lab_with(&[], as_it_is);
+    let status = lab.read(&in_change(".status.json"));
+    let escaped = status.replace("\"candidate_tree_sha\"", "\"candidate\\u005ftree_sha\"");
+    assert_eq!(escaped.matches("u005f").count(), 2);
+    lab.write(&spec(&in_change(".status.json")), escaped);
+    lab.commit();
+    let run = lab.upgrade(&[]);
+    run.assert_done();
+    assert_eq!(run.warnings(), "");
+    assert_eq!(lab.record("T-01")["status"], "verified");
+}
+
+#[test]
 fn all_conditions_hold() {
     let lab = lab_with(&[], as_it_is);
     let run = lab.upgrade(&[]);
