@@ -199,7 +199,7 @@ fn repository(many: bool) -> &'static Path {
 fn facts(tree: &Tree, decisions: &Decisions) -> Option<Facts> {
     let root = &tree.layout.project_root;
     let git = Git::open(root, &Program::default()).ok()??;
-    let config = tree.config.as_ref().and_then(|f| f.doc.as_ref().ok());
+    let config = tree.config.as_ref().and_then(|f| f.doc().ok());
     let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
     Facts::collect(&git, root, &plan::records(tree), branch, decisions).ok()
 }
