@@ -5,9 +5,10 @@
 
 mod questions;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::decisions::Decisions;
@@ -40,13 +41,13 @@ pub struct Facts {
     /// The folder of worktrees, resolved: it may be a link.
     worktrees: PathBuf,
     /// What records, contexts and decisions call a path, and where it leads.
-    resolved: BTreeMap<String, PathBuf>,
+    resolved: HashMap<String, PathBuf>,
     /// Worktrees whose path and branch both agree with a record on disk, by position.
     owned: BTreeSet<usize>,
     /// Branches that records on disk name.
-    owned_branches: BTreeSet<String>,
+    owned_branches: HashSet<String>,
     /// Paths and branches that any record or context names, those in history included.
-    recorded: (BTreeSet<PathBuf>, BTreeSet<String>),
+    recorded: (HashSet<PathBuf>, HashSet<String>),
     /// What names a change, by the change's name.
     items: BTreeMap<String, Items>,
     /// Positions of registered worktrees, the main one apart, by resolved path.
@@ -194,16 +195,14 @@ impl Facts {
             named.insert(workspace.locator.clone());
         }
         let commits = if has_records || has_items || !named.is_empty() {
-            let branches: Vec<_> = asked.branches.into_iter().collect();
-            let revisions: Vec<_> = asked.revisions.into_iter().collect();
-            git.history(&branches, &revisions)?
+            git.history(&asked.branches, &asked.revisions)?
         } else {
             Commits::default()
         };
 
         let (root, worktrees) = places(root);
         let mut resolver = Resolver::default();
-        let mut resolved = BTreeMap::new();
+        let mut resolved = HashMap::new();
         let mut folders = BTreeSet::new();
         for path in asked.sides.iter().filter_map(|s| s.path.clone()) {
             let found = resolver.resolve(&root.join(&path));
@@ -385,7 +384,7 @@ impl Facts {
     }
 
     fn fully_agreeing(&self, sides: &[Pair]) -> BTreeSet<usize> {
-        let sides: BTreeSet<(PathBuf, &str)> =
+        let sides: HashSet<(PathBuf, &str)> =
             sides.iter().filter_map(|s| Some((self.place(s.path.as_ref()?), s.branch.as_deref()?))).collect();
         let agrees = |w: &Worktree| {
             !w.main && w.branch.as_deref().is_some_and(|b| sides.contains(&(w.resolved.clone(), b)))

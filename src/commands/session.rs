@@ -181,6 +181,8 @@ impl Session {
         let config = self.tree.config.as_ref().and_then(|f| f.doc().ok());
         let branch = config.and_then(|d| d.value().pointer("/git/default_branch")?.as_str());
         self.facts = Some(Facts::from_survey(git, survey, root, &records, branch, &self.decisions)?);
+        // Of many changes they take a while to let go, for which nobody has to wait.
+        rayon::spawn(move || drop(records));
         Ok(())
     }
 

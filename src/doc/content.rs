@@ -51,6 +51,10 @@ impl Content {
 
     /// Where the Markdown begins: behind the header or a byte order mark.
     pub fn body_start(&self) -> usize {
+        if !Frontmatter::may_begin(self) {
+            // Most files have none, and nobody asks why.
+            return if self.starts_with(BOM) { BOM.len() } else { 0 };
+        }
         match self.header() {
             Ok(header) => header.range.end,
             Err(_) if self.starts_with(BOM) => BOM.len(),

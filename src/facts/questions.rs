@@ -1,7 +1,6 @@
 //! What git must be asked about for records to be judged.
 
-use std::collections::BTreeSet;
-
+use hashbrown::HashSet;
 use serde_json::Value;
 
 use super::{Pair, pairs};
@@ -10,8 +9,8 @@ use crate::state::record::{Records, short_branch};
 /// What git is asked about.
 #[derive(Default)]
 pub(super) struct Questions {
-    pub(super) branches: BTreeSet<String>,
-    pub(super) revisions: BTreeSet<String>,
+    pub(super) branches: HashSet<String>,
+    pub(super) revisions: HashSet<String>,
     /// Of records on disk; these are looked into.
     pub(super) sides: Vec<Pair>,
     /// Of contexts and of records in history.
@@ -37,9 +36,13 @@ impl Questions {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
         let shas =
             ["/base_sha", "/source_checkpoint", "/integration/result_sha", "/integration/candidate_sha"];
-        self.revisions.extend(shas.into_iter().filter_map(text).filter(|t| is_sha(t)).map(str::to_string));
+        for sha in shas.into_iter().filter_map(text).filter(|t| is_sha(t)) {
+            self.revisions.get_or_insert_with(sha, str::to_string);
+        }
         let branches = ["/branch", "/parent_branch", "/integration/candidate_branch"];
-        self.branches.extend(branches.into_iter().filter_map(text).map(|b| short_branch(b.to_string())));
+        for branch in branches.into_iter().filter_map(text) {
+            self.branches.insert(short_branch(branch.to_string()));
+        }
     }
 }
 

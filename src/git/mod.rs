@@ -253,11 +253,15 @@ impl Git {
     ///
     /// # Errors
     /// git fails, or part of the history cannot be read.
-    pub fn history(&self, branches: &[String], revisions: &[String]) -> Result<Commits, GitFault> {
+    pub fn history<'a>(
+        &self,
+        branches: impl IntoIterator<Item = &'a String>,
+        revisions: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Commits, GitFault> {
         let branches: BTreeSet<&str> =
-            branches.iter().map(String::as_str).filter(|b| commits::is_name(b)).collect();
+            branches.into_iter().map(String::as_str).filter(|b| commits::is_name(b)).collect();
         let revisions: BTreeSet<&str> =
-            revisions.iter().map(String::as_str).filter(|r| commits::is_name(r)).collect();
+            revisions.into_iter().map(String::as_str).filter(|r| commits::is_name(r)).collect();
         if branches.is_empty() && revisions.is_empty() {
             return Commits::new(BTreeMap::new(), BTreeMap::new(), b"", self.shallow);
         }

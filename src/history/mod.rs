@@ -77,8 +77,13 @@ pub fn to_crlf(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    let digit = |n: u8| char::from(b"0123456789abcdef"[usize::from(n)]);
+    let mut out = String::with_capacity(2 * bytes.len());
+    for b in bytes {
+        out.push(digit(b >> 4));
+        out.push(digit(b & 15));
+    }
+    out
 }
 
 /// JSON for an HTML comment: one line that cannot end the comment.

@@ -26,6 +26,12 @@ pub(super) fn find(bytes: &[u8]) -> Result<(Range<usize>, Range<usize>), Fault> 
     Err(no_end(bytes, first.end))
 }
 
+/// Whether the first line is the one that begins a header.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    let start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    is_delimiter(line_at(bytes, start).text)
+}
+
 /// Refuse characters no YAML text may hold, and lines that mean the end of a document or a directive
 /// wherever they stand.
 pub(super) fn check_text(header: &str, inner: Range<usize>) -> Result<(), Fault> {

@@ -83,6 +83,11 @@ pub struct Entry {
 }
 
 impl Frontmatter {
+    /// Whether a file begins as one with a header does.
+    pub fn may_begin(bytes: &[u8]) -> bool {
+        delimit::begins(bytes)
+    }
+
     /// Read the header of a Markdown file. `bytes` is the whole file; what follows the header may be
     /// anything.
     pub fn parse(bytes: &[u8]) -> Result<Frontmatter, Fault> {
