@@ -229,7 +229,7 @@ pub(super) fn index(token: &str) -> Option<usize> {
 }
 
 /// `value` with the change made.
-pub(super) fn edited(value: &Value, change: &Change, at: &Pointer) -> Result<Value, Refusal> {
+fn edited(value: &Value, change: &Change, at: &Pointer) -> Result<Value, Refusal> {
     if let Some(new) = change.replace {
         return Ok(new.clone());
     }
