@@ -74,6 +74,8 @@ pub trait Leaves {
     fn unchanged(&self, at: &Pointer, after: &Self) -> Vec<Pointer>;
     /// How many there are.
     fn count(&self) -> usize;
+    /// Whether these are the very leaves of `other`, as far as that is seen at once.
+    fn is(&self, other: &Self) -> bool;
 }
 
 /// The leaves of a JSON document, spelled as in the file.
@@ -110,6 +112,10 @@ impl Leaves for Document {
 
     fn count(&self) -> usize {
         count(self.root())
+    }
+
+    fn is(&self, other: &Document) -> bool {
+        std::ptr::eq(self.root(), other.root())
     }
 }
 
@@ -258,6 +264,10 @@ impl Leaves for LeafMap {
     fn count(&self) -> usize {
         self.0.len()
     }
+
+    fn is(&self, other: &LeafMap) -> bool {
+        std::ptr::eq(self, other)
+    }
 }
 
 /// Where one original leaf is now.
@@ -319,7 +329,10 @@ impl<L: Leaves> Account<L> {
                 }
             }
         }
-        let is_first = |at: &&Pointer| !self.rows.contains_key(*at) && self.original.spelling(at).is_some();
+        let is_original = self.original.is(before);
+        let is_first = |at: &&Pointer| {
+            !self.rows.contains_key(*at) && (is_original || self.original.spelling(at).is_some())
+        };
         origins.extend(touched.iter().filter(is_first).map(|at| (at.clone(), at.clone(), None)));
         for (origin, at, rule) in origins {
             let state = match nearest(&by_pointer, &at) {

@@ -4,11 +4,12 @@
 //! lines and the line ends of other lines stay. An insertion goes directly behind the member it follows,
 //! so that a line end stays with the line it ended.
 
-use std::ops::Range;
+use std::cell::OnceCell;
+use std::ops::{Deref, Range};
 
 use serde_json::Value;
 
-use super::layout::{Style, Writer, colon, last_line, line_indent, space_after, space_before};
+use super::layout::{Style, Writer, bare, colon, last_line, line_indent, space_after, space_before};
 use super::ops::{Change, Slot};
 use super::{Document, Kind, Member, Node};
 use crate::doc::edit::{Edits, Overlap};
@@ -17,16 +18,30 @@ use crate::doc::pointer::Pointer;
 
 /// The spans that make `change` on the text of `document`.
 pub(super) fn edits(document: &Document, change: &Change) -> Result<Edits, String> {
-    let style = Style::of(document);
+    let style = LazyStyle { document, style: OnceCell::new() };
     let around = Around { has_lines: false, colon: None };
     let mut editor = Editor { bytes: document.bytes(), style: &style, edits: Edits::new() };
     editor.change(document.root(), change, around, &Pointer::root())?;
     Ok(editor.edits)
 }
 
+/// The whole document is looked at for it, which removals and bare values need not wait for.
+struct LazyStyle<'a> {
+    document: &'a Document,
+    style: OnceCell<Style>,
+}
+
+impl Deref for LazyStyle<'_> {
+    type Target = Style;
+
+    fn deref(&self) -> &Style {
+        self.style.get_or_init(|| Style::of(self.document))
+    }
+}
+
 struct Editor<'a> {
     bytes: &'a [u8],
-    style: &'a Style,
+    style: &'a LazyStyle<'a>,
     edits: Edits,
 }
 
@@ -86,6 +101,9 @@ impl<'a> Editor<'a> {
     /// A value in the place of another: on lines of its own when the old one had them or, if that was
     /// short, when its neighbours have.
     fn replace(&mut self, node: &Node, value: &Value, around: Around) -> Result<(), Overlap> {
+        if let Some(text) = bare(value) {
+            return self.edits.replace(node.range.clone(), text);
+        }
         let old = Container::of(node).filter(|c| !c.parts.is_empty());
         let has_lines = old.as_ref().map_or(around.has_lines, |c| c.indent(self.bytes).is_some());
         let colon = old.and_then(|c| c.members.iter().find_map(|m| colon(self.bytes, m))).or(around.colon);

@@ -110,11 +110,13 @@ impl Writer<'_> {
 
     /// A value that begins on a line with this indent; `None` keeps everything on one line.
     pub(super) fn value(&self, value: &Value, indent: Option<&str>) -> String {
+        if let Some(text) = bare(value) {
+            return text;
+        }
         let (habit, open, close) = match value {
             Value::String(s) => return self.style.string(s),
-            Value::Array(items) if !items.is_empty() => (&self.style.array, '[', ']'),
-            Value::Object(members) if !members.is_empty() => (&self.style.object, '{', '}'),
-            short => return short.to_string(),
+            Value::Array(_) => (&self.style.array, '[', ']'),
+            _ => (&self.style.object, '{', '}'),
         };
         let inner = match indent {
             Some(indent) if !(habit.leaves && is_leaf(value)) => Some(self.style.deeper(indent)),
@@ -135,6 +137,17 @@ impl Writer<'_> {
             _ => format!("{open}{0}{1}{0}{close}", habit.pad, parts.join(&format!(",{}", habit.comma))),
         }
     }
+}
+
+/// A value that is written alike in every document.
+pub(super) fn bare(value: &Value) -> Option<String> {
+    let is_bare = match value {
+        Value::String(_) => false,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => true,
+    };
+    is_bare.then(|| value.to_string())
 }
 
 fn is_leaf(value: &Value) -> bool {
@@ -204,19 +217,15 @@ struct SeenOneLine<'a> {
 
 impl<'a> Seen<'a> {
     fn walk(&mut self, node: &Node) {
-        let starts: Vec<usize> = match &node.kind {
-            Kind::String => {
-                self.beyond_ascii |= is_beyond_ascii(&self.bytes[node.range.clone()]);
-                return;
-            }
-            Kind::Array(items) => items.iter().map(|n| n.range.start).collect(),
-            Kind::Object(members) => members.iter().map(|m| m.key_range.start).collect(),
-            _ => return,
-        };
-        let Some(first) = starts.first() else { return };
+        if matches!(node.kind, Kind::String) {
+            self.beyond_ascii |= is_beyond_ascii(&self.bytes[node.range.clone()]);
+            return;
+        }
         let bytes = self.bytes;
-        let leads: Vec<&str> = starts.iter().map(|s| space_before(bytes, *s)).collect();
-        if let Some(indent) = leads.iter().find_map(|lead| last_line(lead)) {
+        // The white space in front of each item or member.
+        let lead = |index: usize| Some(space_before(bytes, part_start(node, index)?));
+        let Some(first) = lead(0) else { return };
+        if let Some(indent) = (0..).map_while(lead).find_map(last_line) {
             if self.unit.is_none() {
                 self.unit = indent.strip_prefix(line_indent(bytes, node.range.start));
             }
@@ -225,10 +234,8 @@ impl<'a> Seen<'a> {
                 Kind::Array(_) => &mut self.array,
                 _ => &mut self.object,
             };
-            seen.pad.get_or_insert(space_before(bytes, *first));
-            if seen.comma.is_none() {
-                seen.comma = leads.get(1).copied();
-            }
+            seen.pad.get_or_insert(first);
+            seen.comma = seen.comma.or_else(|| lead(1));
         }
         self.count(node);
         match &node.kind {
@@ -236,8 +243,7 @@ impl<'a> Seen<'a> {
             Kind::Object(members) => {
                 for member in members {
                     self.beyond_ascii |= !member.key.is_ascii();
-                    let colon = colon(bytes, member);
-                    self.colon = self.colon.or(colon);
+                    self.colon = self.colon.or_else(|| colon(bytes, member));
                     self.walk(&member.value);
                 }
             }
@@ -261,6 +267,15 @@ impl<'a> Seen<'a> {
             seen.leaves += 1;
             seen.broken_leaves += usize::from(self.bytes[node.range.clone()].contains(&b'\n'));
         }
+    }
+}
+
+/// Where an item, or a member with its key, begins.
+fn part_start(node: &Node, index: usize) -> Option<usize> {
+    match &node.kind {
+        Kind::Array(items) => Some(items.get(index)?.range.start),
+        Kind::Object(members) => Some(members.get(index)?.key_range.start),
+        _ => None,
     }
 }
 
