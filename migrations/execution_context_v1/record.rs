@@ -28,7 +28,7 @@ struct State<'a> {
 
 /// Write the record of a finished ticket.
 pub(super) fn finished(d: &mut RecordsDraft<'_>, n: usize, workspace: &Workspace) {
-    let record = d.records.list[n].clone();
+    let record = &d.records.list[n];
     let result = record.integration("result_sha").filter(|r| !r.trim().is_empty());
     let contained = result.and_then(|r| d.facts?.commits.contains(&workspace.branch, r)) == Some(true);
     if let Some(result) = result.filter(|_| !contained) {
@@ -41,12 +41,12 @@ pub(super) fn finished(d: &mut RecordsDraft<'_>, n: usize, workspace: &Workspace
     // A Direct Spec has no ticket file that could say so: it stays in review until its change is completed.
     let is_done = d.change.tickets.get(&record.ticket).is_some_and(|s| s == "done");
     let (status, verification) = match record.integration("verification") {
-        _ if contained && is_done && says_passed(&record) => ("verified", "passed"),
+        _ if contained && is_done && says_passed(record) => ("verified", "passed"),
         Some("failed") => ("review", "failed"),
         _ => ("review", "pending"),
     };
     let e2e = record.value.pointer("/integration/e2e").cloned().unwrap_or_default();
-    write(d, &record, State { status, verification, checkpoint: "/integration/result_sha", e2e });
+    write(d, record, State { status, verification, checkpoint: "/integration/result_sha", e2e });
 }
 
 /// Whether the old record itself says that everything passed.
@@ -68,7 +68,7 @@ fn says_passed(record: &Record) -> bool {
 
 /// Write the record of work that goes on.
 pub(super) fn continued(d: &mut RecordsDraft<'_>, n: usize) {
-    let record = d.records.list[n].clone();
+    let record = &d.records.list[n];
     let status = match record.status() {
         "active" => "active",
         "blocked" => "blocked",
@@ -77,13 +77,13 @@ pub(super) fn continued(d: &mut RecordsDraft<'_>, n: usize) {
     let decided = decide::of(d, &record.ticket).and_then(|t| t.e2e.clone()).map(
         |e| json!({"required": e.required, "status": e.status, "reason": e.reason, "evidence": e.evidence}),
     );
-    let e2e = disposition(&record).or(decided).unwrap_or_else(|| {
+    let e2e = disposition(record).or(decided).unwrap_or_else(|| {
         let text =
             format!("nobody decided whether {} needs E2E; it counts as required and pending", record.ticket);
         super::raise_at(d, n, Code::E2eUndecided, text, Vec::new());
         json!({"required": true, "status": "pending", "reason": null, "evidence": null})
     });
-    write(d, &record, State { status, verification: "pending", checkpoint: "/source_checkpoint", e2e });
+    write(d, record, State { status, verification: "pending", checkpoint: "/source_checkpoint", e2e });
 }
 
 /// The E2E disposition of a record that has one: all of its members, not the part that version 4 had.
@@ -94,10 +94,10 @@ pub(super) fn disposition(record: &Record) -> Option<Value> {
 
 /// A legacy section whose record goes into history only keeps its heading and names the entry.
 pub(super) fn unwrite(d: &mut RecordsDraft<'_>, n: usize) {
-    let record = d.records.list[n].clone();
-    let Some((section, _)) = section_of(&record) else { return };
+    let record = &d.records.list[n];
+    let Some((section, _)) = section_of(record) else { return };
     let is_retired = decide::of(d, &record.ticket).is_some_and(|t| t.action == Action::Retire);
-    let text = format!("## {SECTION}\n\n{}", old_record(d, &record));
+    let text = format!("## {SECTION}\n\n{}", old_record(d, record));
     let bookings = vec![Booking { from: Pointer::root(), fate: gone(is_retired) }];
     d.evidence.insert(
         record.ticket.clone(),

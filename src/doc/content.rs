@@ -33,6 +33,15 @@ impl Content {
         Content { bytes: Arc::clone(&self.bytes), readings: Arc::default() }
     }
 
+    /// The bytes of a file whose header was read already.
+    pub fn with_header(bytes: Vec<u8>, header: Frontmatter) -> Content {
+        let content = Content::from(bytes);
+        if header.is_of(&content) {
+            let _ = content.readings.header.set(Box::new(Ok(header)));
+        }
+        content
+    }
+
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes
@@ -105,5 +114,27 @@ impl Eq for Content {}
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_that_is_known_is_the_one_that_is_read() {
+        for (of, file) in [
+            ("---\na: 1\n---\n", "---\na: 1\n---\n# Plan\n"),
+            ("\u{FEFF}---\r\na: 1\r\n---\r\n", "\u{FEFF}---\r\na: 1\r\n---\r\nText"),
+            ("---\na: 1\n---", "---\na: 1\n---"),
+            ("---\na: 1\n---", "---\na: 1\n---\nText\n"),
+            ("---\na: 1\n---\n", "---\na: 2\n---\nText\n"),
+        ] {
+            let known = Frontmatter::parse(of.as_bytes()).unwrap();
+            let content = Content::with_header(file.as_bytes().to_vec(), known);
+            let read = Frontmatter::parse(file.as_bytes()).unwrap();
+            let header = content.header().unwrap();
+            assert_eq!((&header.range, header.value()), (&read.range, read.value()), "{file:?}");
+        }
     }
 }

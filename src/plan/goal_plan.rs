@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Request, kept_of, placed};
 use crate::account::{Account, Fate, LeafMap, Location};
 use crate::doc::content::Content;
-use crate::doc::edit::Edits;
+use crate::doc::markdown::Outline;
 use crate::doc::pointer::Pointer;
 use crate::doc::position;
 use crate::error::{Error, Result};
@@ -78,7 +78,8 @@ pub(super) fn plan(
         return Ok(out);
     }
     let target = cx.release.target(ARTIFACT).unwrap_or(0);
-    let mut account = Account::open(&file.path, LeafMap::of(original.value()));
+    let mut leaves = LeafMap::of(original.value());
+    let mut account = Account::open(&file.path, leaves.clone());
     let mut bytes = file.bytes.clone();
     for step in migrations::steps(ARTIFACT) {
         let Run::Plan(draft_of) = step.run else { continue };
@@ -117,8 +118,8 @@ pub(super) fn plan(
             return Ok(out);
         }
         let (ops, moved, appended, bookings) = (draft.ops, draft.moved, draft.appended, draft.notes.bookings);
-        let mut edits = match header.edit(&ops) {
-            Ok(edits) => edits,
+        let (mut edits, next_header) = match header.edit_and_read(&ops) {
+            Ok(edited) => edited,
             Err(f) => {
                 let text = format!("cannot be edited exactly: {}", f.message);
                 out.findings.push(fault(f.code, f.offset.min(file.bytes.len()), f.pointer, text));
@@ -140,25 +141,25 @@ pub(super) fn plan(
                 range,
             ));
         }
-        let mut next = Content::from(edits.apply(&bytes));
+        let mut next = edits.apply(&bytes);
         if let Some(block) = appended {
-            match append(&next, &block) {
-                Ok(new) => next = new.into(),
+            match Outline::read(&next, next_header.range.end).append(&next, &block) {
+                Ok((at, text)) => drop(next.splice(at..at, text)),
                 Err(f) => {
                     out.findings.push(fault(f.code, file.bytes.len(), None, f.message));
                     return Ok(out);
                 }
             }
         }
-        let value = next.header().map_err(|f| internal(&f.message))?.value().clone();
-        account
-            .book(&LeafMap::of(header.value()), &LeafMap::of(&value), &bookings)
-            .map_err(|e| internal(&e))?;
-        bytes = next;
+        let next_leaves = LeafMap::of(next_header.value());
+        account.book(&leaves, &next_leaves, &bookings).map_err(|e| internal(&e))?;
+        leaves = next_leaves;
+        bytes = Content::with_header(next, next_header);
         out.steps.push(step.name);
         if let Some(to) = step.to {
             out.to = to;
-            for violation in schema::check(ARTIFACT, to, &value) {
+            let value = bytes.header().map_err(|f| internal(&f.message))?.value();
+            for violation in schema::check(ARTIFACT, to, value) {
                 let at = Pointer::parse(&violation.pointer).unwrap_or_default();
                 let origin = account.origin(&at).unwrap_or(at);
                 let entry = origin.tokens().next().and_then(|k| original.entry(&k));
@@ -181,11 +182,4 @@ pub(super) fn plan(
         out.kept = account.kept();
     }
     Ok(out)
-}
-
-fn append(bytes: &Content, block: &str) -> std::result::Result<Vec<u8>, crate::doc::Fault> {
-    let (at, text) = bytes.outline().append(bytes, block)?;
-    let mut edits = Edits::new();
-    edits.insert(at, text).map_err(|e| crate::doc::Fault::new(Code::AmbiguousSection, at, e.to_string()))?;
-    Ok(edits.apply(bytes))
 }

@@ -12,7 +12,7 @@ use crate::doc::{Fault, line_end_before, pointer::Pointer};
 use crate::finding::Code;
 
 /// See [`Frontmatter::edit`].
-pub(super) fn edit(header: &Frontmatter, ops: &[Op]) -> Result<Edits, Fault> {
+pub(super) fn edit(header: &Frontmatter, ops: &[Op]) -> Result<(Edits, Frontmatter), Fault> {
     let expected = edit_value(&header.value, ops).map_err(|e| header.refuse(header.inner.start, &e))?;
     let mut editor = Editor { header, text: &header.header, edits: Edits::new() };
     for op in ops {
@@ -23,12 +23,12 @@ pub(super) fn edit(header: &Frontmatter, ops: &[Op]) -> Result<Edits, Fault> {
     } else {
         editor.block_members(ops)?;
     }
-    prove(header, &editor.edits, &expected)?;
-    Ok(editor.edits)
+    let after = prove(header, &editor.edits, &expected)?;
+    Ok((editor.edits, after))
 }
 
 /// The edited text, read again, must say what the values say, in the same order.
-fn prove(header: &Frontmatter, edits: &Edits, expected: &Value) -> Result<(), Fault> {
+fn prove(header: &Frontmatter, edits: &Edits, expected: &Value) -> Result<Frontmatter, Fault> {
     let differs = |why: &str| header.refuse(header.inner.start, &format!("an edit of this header ({why})"));
     let after =
         Frontmatter::parse(&edits.apply(header.header.as_bytes())).map_err(|f| differs(&f.message))?;
@@ -36,7 +36,7 @@ fn prove(header: &Frontmatter, edits: &Edits, expected: &Value) -> Result<(), Fa
     if after.value != *expected || keys(&after.value) != keys(expected) {
         return Err(differs("the result would not read as intended"));
     }
-    Ok(())
+    Ok(after)
 }
 
 struct Editor<'h> {

@@ -130,7 +130,19 @@ impl Frontmatter {
     /// [`edit_value`]; a difference is a fault, as are an unknown key, a key edited twice, and an entry
     /// that is [`Entry::unsupported`].
     pub fn edit(&self, ops: &[Op]) -> Result<Edits, Fault> {
+        self.edit_and_read(ops).map(|(edits, _)| edits)
+    }
+
+    /// The same, and the header that the edited file has.
+    pub fn edit_and_read(&self, ops: &[Op]) -> Result<(Edits, Frontmatter), Fault> {
         edit::edit(self, ops)
+    }
+
+    /// Whether a file has this header.
+    pub(super) fn is_of(&self, bytes: &[u8]) -> bool {
+        // The line end behind it is its own.
+        let is_whole = self.header.ends_with('\n') || self.header.len() == bytes.len();
+        is_whole && bytes.starts_with(self.header.as_bytes())
     }
 
     fn from_root(
