@@ -55,6 +55,7 @@ pub(super) fn plan(shared: &Shared<'_>, change: &Change, hosts: &[HostOfChange<'
     let request = shared.request;
     let scope = Scope::Change(change.name.clone());
     let mut out = ChangePlan { name: change.name.clone(), ..ChangePlan::default() };
+    out.findings.extend(shared.found.get(change.name.as_str()).into_iter().flatten().copied().cloned());
     index_faults(shared, change, &mut out);
     let past = history(shared, change, hosts, &mut out);
     let plan_bytes = change.plan.as_ref().map(|f| f.bytes.clone()).unwrap_or_default();

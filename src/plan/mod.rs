@@ -117,6 +117,8 @@ pub(crate) struct Shared<'a> {
     has_index: bool,
     limits: Limits,
     default_branch: Option<String>,
+    /// What was found of changes while they were read, by their names.
+    found: BTreeMap<&'a str, Vec<&'a Finding>>,
 }
 
 impl<'a> Shared<'a> {
@@ -125,7 +127,14 @@ impl<'a> Shared<'a> {
         let config = tree.config.as_ref().and_then(|f| f.doc().ok()).map(|d| d.value().clone());
         let config = config.unwrap_or_default();
         let index = tree.index.as_ref().and_then(|f| f.doc().ok());
+        let mut found: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in &tree.findings {
+            if let Scope::Change(name) = &finding.scope {
+                found.entry(name).or_default().push(finding);
+            }
+        }
         Shared {
+            found,
             request,
             index: index.map(|d| Index::read(d.value())).unwrap_or_default(),
             has_index: tree.index.is_some(),
@@ -162,7 +171,10 @@ pub fn proposals(request: Request<'_>, changes: &BTreeSet<String>) -> Vec<Propos
 /// Make the plan. Fails for faults of the decisions file and for broken promises of the tool itself.
 pub fn plan(request: Request<'_>) -> Result<Plan> {
     let tree = request.tree;
-    let mut findings = tree.findings.clone();
+    // Those of a change come with its plan.
+    let is_elsewhere =
+        |f: &&Finding| !matches!(&f.scope, Scope::Change(name) if tree.changes.contains_key(name));
+    let mut findings: Vec<Finding> = tree.findings.iter().filter(is_elsewhere).cloned().collect();
     let shared = Shared::new(request);
     let changes: Vec<&Change> = tree.changes.values().collect();
     let plan_one = |change: &Change| {

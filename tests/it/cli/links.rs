@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{ALPHA, Project, Ran, SPECDEV, STATE};
+use super::{ALPHA, BETA, Project, Ran, SPECDEV, STATE};
 
 /// A second is what it may take; a busy machine gets more, and a pipe that is waited for takes for ever.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -58,6 +58,48 @@ fn links_in_the_place_of_files() {
         symlink(&moved, project.path(path)).unwrap();
         let shown = format!("{SPECDEV}/{path}");
         refuses(&project, "symlink", &shown, moved.to_str().unwrap());
+    }
+}
+
+#[test]
+fn partial_leaves_a_change_with_something_odd_in_it() {
+    let makers: [fn(&Path); 3] =
+        [|path| symlink("../../nowhere", path).unwrap(), pipe, |path| fs::create_dir(path).unwrap()];
+    for path in ["goal-plan.md", "README.md", "HISTORY.md", "evidence", "evidence/T-01.md"] {
+        for make in makers {
+            let project = Project::new();
+            let odd = project.path(&format!("changes/{ALPHA}/{path}"));
+            let is_there = odd.exists();
+            if is_there {
+                fs::rename(&odd, project.dir.path().join("aside")).unwrap();
+            }
+            fs::create_dir_all(odd.parent().unwrap()).unwrap();
+            make(&odd);
+            // A folder is no odd thing where a folder belongs.
+            if path == "evidence" && odd.is_dir() {
+                continue;
+            }
+            let before = project.snapshot();
+            let old = project.text(&format!("changes/{ALPHA}/.status.json"));
+            let ran = project.run(&["--partial", "--allow-dirty"]);
+            assert_eq!(ran.code, Some(4), "{path} {ran}");
+            assert!(ran.stderr.contains(&format!("left as they are: {ALPHA}")), "{path} {ran}");
+            assert_eq!(project.text(&format!("changes/{ALPHA}/.status.json")), old);
+            assert_eq!(project.json(&format!("changes/{BETA}/.status.json"))["schema_version"], 5);
+            // What the index says of the change stays there.
+            assert_eq!(project.json("status.json")["active"][0]["current_work"], "specdev/I-implement");
+            project.done(&["restore"]);
+            super::assert_same(&before, &project.snapshot());
+
+            let gone = if odd.is_dir() { fs::remove_dir(&odd) } else { fs::remove_file(&odd) };
+            gone.unwrap();
+            if is_there {
+                fs::rename(project.dir.path().join("aside"), &odd).unwrap();
+            }
+            project.done(&["--allow-dirty"]);
+            let status = project.json(&format!("changes/{ALPHA}/.status.json"));
+            assert_eq!(status["current_work"], "specdev/I-implement");
+        }
     }
 }
 
