@@ -59,7 +59,10 @@ pub struct Left {
 /// A host file and its history.
 struct Host<'a> {
     file: &'a SourceFile,
+    /// Of a host with a fault only what runs it seems to speak of.
     history: Cow<'a, History>,
+    /// Why its history cannot be read.
+    fault: Option<String>,
 }
 
 /// All hosts of a state, or of one of its changes, by path.
@@ -77,7 +80,7 @@ enum Files<'a> {
 
 /// What undoing the newest run, or the named one, would do; `None` when no run is left to undo.
 pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
-    let hosts = Hosts::of_state(tree)?;
+    let hosts = Hosts::of_state(tree);
     let Some((id, seq)) = hosts.choose(run)? else { return Ok(None) };
     hosts.refuse_if_newer(&id, seq)?;
     let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
@@ -105,7 +108,7 @@ pub fn restore_change(
     hosts: &[HostOfChange<'_>],
 ) -> Result<Option<Restore>> {
     let read = hosts.iter().map(|h| (h.file, h.history.as_ref().map(Cow::Borrowed).map_err(Clone::clone)));
-    let hosts = Hosts::read(layout, Files::Change(change), read)?;
+    let hosts = Hosts::read(layout, Files::Change(change), read);
     let Some((id, seq)) = hosts.choose(None)? else { return Ok(None) };
     let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
     hosts.put_back(&mut out);
@@ -119,7 +122,7 @@ impl Host<'_> {
 }
 
 impl<'a> Hosts<'a> {
-    fn of_state(tree: &'a Tree) -> Result<Hosts<'a>> {
+    fn of_state(tree: &'a Tree) -> Hosts<'a> {
         let is_host = |f: &&SourceFile| f.path.ends_with("HISTORY.md") || f.path.contains("/evidence/");
         let files = tree.files().chain(tree.orphans.values()).filter(is_host);
         let read = files.map(|f| (f, History::read(&f.bytes).map(Cow::Owned)));
@@ -130,17 +133,18 @@ impl<'a> Hosts<'a> {
         layout: &'a Layout,
         files: Files<'a>,
         hosts: impl Iterator<Item = (&'a SourceFile, std::result::Result<Cow<'a, History>, Fault>)>,
-    ) -> Result<Hosts<'a>> {
+    ) -> Hosts<'a> {
         let mut by_path = BTreeMap::new();
         for (file, history) in hosts {
-            let history = history.map_err(|fault| {
-                Error::new(Kind::Blocked, format!("{}: {}", layout.shown(&file.path), fault.message))
-            })?;
+            let (history, fault) = match history {
+                Ok(history) => (history, None),
+                Err(fault) => (Cow::Owned(History::anywhere(&file.bytes)), Some(fault.message)),
+            };
             if !history.runs.is_empty() {
-                by_path.insert(file.path.as_str(), Host { file, history });
+                by_path.insert(file.path.as_str(), Host { file, history, fault });
             }
         }
-        Ok(Hosts { layout, files, by_path })
+        Hosts { layout, files, by_path }
     }
 
     fn runs(&self) -> impl Iterator<Item = (&str, &Run)> {
@@ -230,6 +234,13 @@ impl<'a> Hosts<'a> {
         id: &str,
         seq: u64,
     ) -> std::result::Result<Vec<RestoredFile>, (String, String)> {
+        let fault = |path: &str| {
+            let fault = self.by_path.get(path)?.fault.as_ref()?;
+            Some((path.to_string(), format!("its history cannot be read: {fault}")))
+        };
+        if let Some(fault) = fault(host) {
+            return Err(fault);
+        }
         let Some(line) = line else {
             let reason = "an Evidence file has a run line that the change's HISTORY.md lacks".to_string();
             return Err((host.to_string(), reason));
@@ -252,6 +263,9 @@ impl<'a> Hosts<'a> {
             .map(|f| {
                 let fail = |reason: &str| (f.path.clone(), reason.to_string());
                 let current = self.file(&f.path).ok_or_else(|| fail("was moved or deleted since the run"))?;
+                if let Some(fault) = fault(&f.path) {
+                    return Err(fault);
+                }
                 let history = self.by_path.get(f.path.as_str()).map(|h| &h.history);
                 let is = history
                     .map_or_else(|| portable_sha256(&current.bytes), |h| h.portable_sha256(&current.bytes));

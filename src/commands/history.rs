@@ -19,24 +19,28 @@ struct Host<'a> {
     history: History,
 }
 
-fn hosts(tree: &Tree) -> Result<Vec<Host<'_>>> {
-    let mut out = Vec::new();
+/// A file whose history cannot be read, and why.
+type Unread = (String, String);
+
+/// The hosts that can be read, and those that cannot; both by their paths.
+fn hosts(tree: &Tree) -> (Vec<Host<'_>>, Vec<Unread>) {
+    let (mut out, mut unread) = (Vec::new(), Vec::new());
     for file in tree.files().chain(tree.orphans.values()).filter(|f| f.path.ends_with(".md")) {
-        let history = History::read(&file.bytes).map_err(|fault| {
-            Error::new(Kind::Blocked, format!("{}: {}", tree.layout.shown(&file.path), fault.message))
-        })?;
-        if !history.runs.is_empty() || !history.entries.is_empty() {
-            out.push(Host { file, history });
+        match History::read(&file.bytes) {
+            Ok(history) if history.runs.is_empty() && history.entries.is_empty() => {}
+            Ok(history) => out.push(Host { file, history }),
+            Err(fault) => unread.push((tree.layout.shown(&file.path), fault.message)),
         }
     }
     out.sort_by(|a, b| a.file.path.cmp(&b.file.path));
-    Ok(out)
+    unread.sort();
+    (out, unread)
 }
 
 /// Runs, newest first, and the entries of each.
 pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
     let tree = Tree::read(&layout(find(place)?)?)?;
-    let hosts = hosts(&tree)?;
+    let (hosts, unread) = hosts(&tree);
     let mut keys: Vec<(u64, &str, &str)> = hosts
         .iter()
         .flat_map(|h| h.history.runs.iter())
@@ -68,7 +72,12 @@ pub fn list(place: &Place, report: &Report) -> Result<Outcome> {
     if keys.is_empty() {
         text += "no runs\n";
     }
-    Ok(output(report, text, "history list", json!({"runs": runs}), 0))
+    for (file, why) in &unread {
+        let _ = writeln!(text, "not listed: {file}: {why}");
+    }
+    let code = if unread.is_empty() { 0 } else { Kind::Blocked.exit() };
+    let unread: Vec<_> = unread.iter().map(|(file, why)| json!({"host": file, "reason": why})).collect();
+    Ok(output(report, text, "history list", json!({"runs": runs, "not_listed": unread}), code))
 }
 
 /// The old bytes of one entry, exactly; or what became of one value.
@@ -82,7 +91,8 @@ pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Rep
         return Ok(output(report, text, "history show", json!({"trace": lines}), 0));
     }
     let id = id.unwrap_or_default();
-    for host in hosts(&tree)? {
+    let (hosts, unread) = hosts(&tree);
+    for host in hosts {
         let Some(entry) = host.history.entry(id) else { continue };
         let bytes = entry.bytes(&host.file.bytes).map_err(|damage| {
             let text = format!("entry {id} in {}: {}", tree.layout.shown(&host.file.path), damage.as_str());
@@ -97,6 +107,10 @@ pub fn show(id: Option<&str>, pointer: Option<&str>, place: &Place, report: &Rep
             }
         });
     }
+    if let Some((file, why)) = unread.first() {
+        let text = format!("history entry {id:?} was not found, and {file} cannot be read: {why}");
+        return Err(Error::new(Kind::Blocked, text).hint("specdev-migrate history list"));
+    }
     Err(Error::new(Kind::Usage, format!("there is no history entry {id:?}"))
         .hint("specdev-migrate history list"))
 }
@@ -106,7 +120,11 @@ pub fn verify(place: &Place, report: &Report) -> Result<Outcome> {
     let tree = Tree::read(&layout(find(place)?)?)?;
     let mut text = String::new();
     let (mut good, mut bad) = (0, Vec::new());
-    let hosts = hosts(&tree)?;
+    let (hosts, unread) = hosts(&tree);
+    for (shown, why) in unread {
+        let _ = writeln!(text, "{shown}: {why}");
+        bad.push(json!({"host": shown, "id": null, "damage": why}));
+    }
     for (path, run, why) in orphaned(&hosts) {
         let shown = tree.layout.shown(&path);
         let _ = writeln!(text, "{shown}: run {run}: {why}");

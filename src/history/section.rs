@@ -80,10 +80,9 @@ impl History {
                 continue;
             }
             let end = line_end(bytes, at, section.body.end);
-            let line = trimmed(&bytes[at..end]);
-            if let Some(run) = json_of::<Run>(line, RUN).filter(|r| r.seq < u64::MAX) {
-                history.runs.push(Found { value: run, line: at..end });
-            } else if let Some(meta) = json_of::<Meta>(line, ENTRY) {
+            if let Some(run) = run_line(bytes, at..end) {
+                history.runs.push(run);
+            } else if let Some(meta) = json_of::<Meta>(trimmed(&bytes[at..end]), ENTRY) {
                 let next = |b: usize| bytes[end..b].iter().all(u8::is_ascii_whitespace);
                 let fence = fences.iter().find(|f| f.range.start >= end).filter(|f| next(f.range.start));
                 // The heading directly above belongs to the entry.
@@ -100,6 +99,18 @@ impl History {
         }
         history.section = Some(section);
         Ok(history)
+    }
+
+    /// The run lines that stand anywhere in a host whose section cannot be told; no more is certain there.
+    pub fn anywhere(bytes: &[u8]) -> History {
+        let mut history = History::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let end = line_end(bytes, at, bytes.len());
+            history.runs.extend(run_line(bytes, at..end));
+            at = end;
+        }
+        history
     }
 
     /// The entry with this id.
@@ -140,6 +151,11 @@ impl FoundEntry {
     pub fn bytes(&self, host: &[u8]) -> Result<Vec<u8>, Damage> {
         self.meta.decode(&host[self.content.clone().ok_or(Damage::Missing)?])
     }
+}
+
+fn run_line(bytes: &[u8], line: Range<usize>) -> Option<Found<Run>> {
+    let value = json_of::<Run>(trimmed(&bytes[line.clone()]), RUN).filter(|r| r.seq < u64::MAX)?;
+    Some(Found { value, line })
 }
 
 fn json_of<T: serde::de::DeserializeOwned>(line: &[u8], prefix: &[u8]) -> Option<T> {

@@ -275,6 +275,7 @@ fn history(
                 };
                 let scope = Scope::Change(change.name.clone());
                 out.findings.push(Finding::new(fault.code, scope, Some(place), fault.message.clone()));
+                out.last_seq = out.last_seq.max(History::anywhere(&file.bytes).last_seq());
                 continue;
             }
         };

@@ -21,7 +21,7 @@ use crate::doc::position;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::finding::{Code, Finding, Place, Scope};
-use crate::history::section::{HostOfChange, hosts_of};
+use crate::history::section::{History, HostOfChange, hosts_of};
 use crate::history::write::{Draft, FileBytes, HostFault, Unit, write};
 use crate::state::artifact::Artifact;
 use crate::state::change::Change;
@@ -387,7 +387,7 @@ fn strange_decisions(request: Request<'_>, findings: &mut Vec<Finding>, usage: &
 }
 
 fn last_seq(host: &Content) -> u64 {
-    crate::history::section::History::read(host).map_or(0, |h| h.last_seq())
+    History::read(host).unwrap_or_else(|_| History::anywhere(host)).last_seq()
 }
 
 fn files_of(tree: &Tree, drafts: Vec<Draft>) -> Vec<PlannedFile> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{ALPHA, CONFIG, INDEX, Project};
+use super::{ALPHA, CONFIG, INDEX, Project, SPECDEV};
 
 fn upgraded() -> Project {
     let project = Project::new();
@@ -142,6 +142,31 @@ fn entry_that_a_run_line_names_and_nobody_holds() {
     let ran = project.run(&["history", "verify"]);
     assert_eq!(ran.code, Some(6), "{ran}");
     assert!(ran.text().contains("missing"), "{ran}");
+}
+
+#[test]
+fn host_that_cannot_be_read_is_named_and_the_others_are_listed() {
+    let project = upgraded();
+    let listed = project.done(&["history", "list"]).text().to_owned();
+    let evidence = format!("changes/{ALPHA}/evidence/T-09.md");
+    project.write(&evidence, "# E\n\n## Migration History\n\n## Migration History\n");
+    let shown =
+        format!("{SPECDEV}/{evidence}: section `## Migration History` stands twice, in lines 3 and 5");
+    let ran = project.run(&["history", "list"]);
+    assert_eq!((ran.code, ran.text()), (Some(4), &*format!("{listed}not listed: {shown}\n")));
+    let ran = project.run(&["history", "list", "--format", "json"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_eq!(ran.json()["not_listed"][0]["host"], format!("{SPECDEV}/{evidence}"));
+    let ran = project.run(&["history", "verify"]);
+    assert_eq!(ran.code, Some(6), "{ran}");
+    assert!(
+        ran.text().starts_with(&format!("{shown}\n")) && ran.text().contains(" intact, 1 damaged"),
+        "{ran}"
+    );
+    // An entry elsewhere is shown all the same; of one that is nowhere nobody can say that there is none.
+    let id = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    project.done(&["history", "show", &id]);
+    project.refused(&["history", "show", "000000000000"], 4, &["was not found", &evidence]);
 }
 
 #[test]

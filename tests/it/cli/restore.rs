@@ -182,6 +182,79 @@ fn file_that_became_a_link() {
     );
 }
 
+const SECOND: &str = "\n## Migration History\n";
+
+fn add_second_section(project: &Project, path: &str) {
+    let text = if project.path(path).exists() { project.text(path) } else { String::new() };
+    project.write(path, format!("{text}{SECOND}"));
+}
+
+#[test]
+fn history_whose_section_stands_twice() {
+    left_alone(
+        |p| add_second_section(p, &format!("changes/{ALPHA}/HISTORY.md")),
+        "HISTORY.md",
+        "its history cannot be read: section `## Migration History` stands twice",
+    );
+    // In an Evidence file of the run, and in one that is none of its files.
+    let project = with_evidence();
+    let before = project.state();
+    project.done(&[]);
+    add_second_section(&project, &format!("changes/{ALPHA}/evidence/T-01.md"));
+    let after = project.state();
+    let ran = project.run(&["restore"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("evidence/T-01.md: its history cannot be read"), "{ran}");
+    for (path, content) in project.state() {
+        let wanted = if path.contains(ALPHA) { &after } else { &before };
+        assert_eq!(wanted.get(&path), Some(&content), "{path}");
+    }
+
+    let (project, before) = upgraded();
+    let other = format!("changes/{ALPHA}/evidence/T-09.md");
+    project.write(&other, format!("# Evidence\n{SECOND}{SECOND}"));
+    project.done(&["restore"]);
+    let mut now = project.state();
+    now.retain(|path, _| !path.ends_with("T-09.md") && !path.ends_with("evidence"));
+    super::assert_same(&before, &now);
+}
+
+#[test]
+fn history_whose_section_stood_twice_before_a_run_that_did_not_touch_it() {
+    let project = Project::new();
+    project.done(&[]);
+    let new = "2026-01-04-new";
+    project.write(&format!("changes/{new}/.status.json"), super::status(new));
+    add_second_section(&project, "HISTORY.md");
+    project.commit();
+    let before = project.state();
+    project.done(&[]);
+    assert!(project.text(&format!("changes/{new}/HISTORY.md")).contains("\"seq\":2,"));
+    project.done(&["restore"]);
+    super::assert_same(&before, &project.state());
+}
+
+#[test]
+fn newest_run_whose_history_cannot_be_read_is_still_the_newest() {
+    let (project, _) = upgraded();
+    project.commit();
+    let new = "2026-01-04-new";
+    project.write(&format!("changes/{new}/.status.json"), super::status(new));
+    project.commit();
+    project.done(&[]);
+    add_second_section(&project, &format!("changes/{new}/HISTORY.md"));
+    let before = project.snapshot();
+    let ran = project.run(&["restore"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("(number 2): nothing was restored"), "{ran}");
+    super::assert_same(&before, &project.snapshot());
+    // And the next run is the third.
+    let newer = "2026-01-05-newer";
+    project.write(&format!("changes/{newer}/.status.json"), super::status(newer));
+    project.run(&["--partial", "--allow-dirty"]);
+    assert!(project.text(&format!("changes/{newer}/HISTORY.md")).contains("\"seq\":3,"));
+}
+
 #[test]
 fn change_that_was_moved_to_the_archive() {
     let project = Project::new();
