@@ -44,20 +44,29 @@ fn main() -> ExitCode {
 fn listen(stop: &Stop) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
+    use signal_hook::iterator::Signals;
     let ignored = ignored_signals();
-    for (signal, code) in
-        [(SIGINT, Kind::Interrupted), (SIGTERM, Kind::Terminated), (SIGHUP, Kind::Terminated)]
-    {
-        // Whoever started us under nohup, or in the background, meant it.
-        if ignored >> (signal - 1) & 1 == 1 {
-            continue;
-        }
+    let all = [(SIGINT, Kind::Interrupted), (SIGTERM, Kind::Terminated), (SIGHUP, Kind::Terminated)];
+    // Whoever started us under nohup, or in the background, meant it.
+    let heard = all.into_iter().filter(|(signal, _)| ignored >> (signal - 1) & 1 == 0);
+    for (signal, code) in heard.clone() {
         // In this order: what the signal is judged by is what was asked before it.
         let _ = flag::register_conditional_shutdown(signal, code.exit().into(), stop.ends_at_once());
         let _ = flag::register(signal, stop.ends_at_once());
         let _ = flag::register_usize(signal, stop.flag(), signal.unsigned_abs() as usize);
     }
+    if let Ok(mut signals) = Signals::new(heard.map(|(signal, _)| signal)) {
+        // The first that does not end the process comes while something is under way.
+        std::thread::spawn(move || {
+            for _ in signals.forever().take(1) {
+                let _ = writeln!(io::stderr(), "{STOPPING}");
+            }
+        });
+    }
 }
+
+const STOPPING: &str = "stopping as soon as everything is old or everything is new; a second signal ends this at once, \
+                        and then `specdev-migrate recover` has to finish it";
 
 /// The signals that are ignored from the start, one bit each; none where the system does not tell.
 #[expect(clippy::disallowed_methods, reason = "the kernel's account of this process, no file of anybody's")]
@@ -81,11 +90,13 @@ fn print(outcome: &Outcome) -> u8 {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Kind::ClosedOutput.exit(),
         Err(e) => {
             let code = outcome.code;
+            // Code 1 says that nothing changed.
+            let failed = if outcome.changed { Kind::ClosedOutput } else { Kind::Failed };
             let _ = writeln!(
                 err,
                 "error: cannot write to standard output: {e}; the run itself ended with {code}"
             );
-            if code == 0 { Kind::Failed.exit() } else { code }
+            if code == 0 { failed.exit() } else { code }
         }
     }
 }

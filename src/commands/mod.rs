@@ -28,6 +28,8 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
     /// The exit code (contract.md §7).
     pub code: u8,
+    /// Whether files of the state were changed.
+    pub changed: bool,
 }
 
 /// What a command may know of its surroundings.

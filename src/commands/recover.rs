@@ -58,7 +58,8 @@ pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
             )
         }
     };
-    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code, ..Outcome::default() })
+    let changed = done.outcome != apply::Outcome::Nothing;
+    Ok(Outcome { stdout, stderr: stderr.into_bytes(), code, changed, ..Outcome::default() })
 }
 
 /// What became of a file that somebody edited while a run was under way.

@@ -23,7 +23,7 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
     let tree = Tree::read(&layout)?;
     let Some(plan) = restore(&tree, args.run.as_deref())? else { return Ok(nothing(args)) };
     let mut code = if plan.left.is_empty() { 0 } else { Kind::Blocked.exit() };
-    let mut edited = Vec::new();
+    let (mut edited, mut changed) = (Vec::new(), false);
     if !args.dry_run && !plan.files.is_empty() {
         let target = target(&layout)?;
         around.stop.hold();
@@ -40,7 +40,7 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
         let applied = apply::apply(&target, &lock, &changes, &[], &around.stop, &Disk)?;
         drop(lock);
         code = around.stop.requested().map_or(code, Kind::exit);
-        edited = applied.edited;
+        (edited, changed) = (applied.edited, true);
     }
     let stdout = match args.report.format {
         Format::Json => document(&layout, &plan, code),
@@ -52,7 +52,7 @@ pub fn run(args: &Restore, around: &Surroundings) -> Result<Outcome> {
     for edited in &edited {
         let _ = writeln!(stderr, "kept: {}", plain(&edited_text(edited)));
     }
-    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code })
+    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code, changed })
 }
 
 /// No run is left.

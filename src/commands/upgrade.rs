@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::thread;
 
@@ -37,13 +37,14 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     let Prepared { session, verified, states } = prepared;
     let layout = &session.tree.layout;
     if let Some(path) = &args.patch {
+        check_is_no_other(path, layout)?;
         write_patch(path, &patch(layout, verified.plan()))?;
     }
     let guards = guards(&session, verified.plan(), args, states)?;
     let stopped = exit_of(&verified.plan().findings);
     let mut ended = Ended::of(mode, verified.plan());
     let mut code = stopped;
-    let mut edited = Vec::new();
+    let (mut edited, mut changed) = (Vec::new(), false);
     let mut found = verified.plan().findings.clone();
     match mode {
         Mode::DryRun => found.extend(guards.iter().filter(|g| !g.code.is_guard()).cloned()),
@@ -67,7 +68,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
                 code = if code == 0 { Kind::Blocked.exit() } else { code };
             } else {
                 let applied = write(&session, &verified, around)?;
-                edited = applied.edited;
+                (edited, changed) = (applied.edited, true);
                 // Also when the request came after the last file: whoever sent it waits for its code.
                 code = around.stop.requested().map_or(code, Kind::exit);
             }
@@ -108,7 +109,7 @@ pub fn run(args: &Upgrade, around: &Surroundings) -> Result<Outcome> {
     };
     let prints_patch = mode == Mode::DryRun && args.report.format == Format::Human;
     let patch = if prints_patch { patch(layout, &plan) } else { Patch::default() };
-    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code })
+    Ok(Outcome { stdout, patch, stderr: stderr.into_bytes(), code, changed })
 }
 
 /// A plan that is proven, and what it was made from.
@@ -162,6 +163,34 @@ fn refused(args: &Upgrade, around: &Surroundings, mode: Mode, mut findings: Vec<
 fn patch(layout: &Layout, plan: &Plan) -> Patch {
     Patch { files: plan.files.iter().map(|f| PatchedFile::of(layout, f)).collect() }
 }
+
+/// What is in the way of a patch is overwritten when it is a patch, or empty, and no part of the state.
+#[expect(clippy::disallowed_methods, reason = "the patch file is an argument, outside the transaction")]
+fn check_is_no_other(path: &Path, layout: &Layout) -> Result<()> {
+    let refuse = |why: &str| {
+        let text = format!("no patch was written: {} {why}; nothing was changed", path.display());
+        Err(Error::new(Kind::Usage, text).hint("name a file that is not there yet"))
+    };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_in = |folder: &Path| layout.specdev().canonicalize().is_ok_and(|s| folder.starts_with(s));
+    if folder.canonicalize().is_ok_and(|f| is_in(&f)) || path.canonicalize().is_ok_and(|p| is_in(&p)) {
+        return refuse("lies in the state itself");
+    }
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let read = fs::File::open(path).and_then(|f| f.take(PATCH.len() as u64).read_to_end(&mut start));
+    match read {
+        Ok(_) if start.is_empty() || start == PATCH => Ok(()),
+        Ok(_) => refuse("is there and holds something else than a patch"),
+        // Writing to it will say what is wrong with it.
+        Err(_) => Ok(()),
+    }
+}
+
+/// How every patch begins.
+const PATCH: &[u8] = b"diff --git ";
 
 #[expect(clippy::disallowed_methods, reason = "the patch file is an argument, outside the transaction")]
 fn write_patch(path: &Path, patch: &Patch) -> Result<()> {

@@ -193,13 +193,41 @@ fn patch_file_holds_the_same() {
     let path = patch.to_str().unwrap();
     assert_eq!(project.run(&["--check", "--patch", path]).code, Some(3));
     assert_eq!(fs::read(&patch).unwrap(), wanted);
-    fs::write(&patch, "old").unwrap();
+    fs::write(&patch, "diff --git of old").unwrap();
     project.done(&["--dry-run", "--patch", path]);
     assert_eq!(fs::read(&patch).unwrap(), wanted);
     fs::remove_file(&patch).unwrap();
     let ran = project.done(&["--patch", path]);
     assert!(ran.stdout.is_empty(), "{ran}");
     assert_eq!(fs::read(&patch).unwrap(), wanted);
+}
+
+#[test]
+fn patch_file_that_is_something_else_stays_as_it_is() {
+    let project = Project::new();
+    fs::write(project.top.join("notes.txt"), "mine\n").unwrap();
+    symlink("notes.txt", project.top.join("link")).unwrap();
+    let state = format!("{SPECDEV}/changes/{ALPHA}");
+    let places = [
+        ("notes.txt", "holds something else than a patch"),
+        ("link", "holds something else than a patch"),
+        (".git/config", "holds something else than a patch"),
+        (&format!("{state}/goal-plan.md"), "lies in the state itself"),
+        (&format!("{state}/README.md"), "lies in the state itself"),
+        (&format!("{state}/../p.diff"), "lies in the state itself"),
+    ];
+    for (path, why) in places {
+        for mode in [&[][..], &["--dry-run"], &["--check"]] {
+            let at = project.top.join(path);
+            let args = [mode, &["--patch", at.to_str().unwrap(), "--allow-dirty"]].concat();
+            project.refused(&args, 2, &["no patch was written", path, why, "nothing was changed"]);
+        }
+    }
+    // An empty file holds nothing that could be lost.
+    let empty = project.dir.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    project.done(&["--dry-run", "--patch", empty.to_str().unwrap()]);
+    assert!(fs::read(&empty).unwrap().starts_with(b"diff --git "));
 }
 
 #[test]

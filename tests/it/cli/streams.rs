@@ -83,12 +83,17 @@ fn full_device() {
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.stderr.contains("cannot write to standard output"), "{ran}");
     super::assert_same(&before, &project.snapshot());
-    // The files are written when the report is not: the code must not say that all is well.
+    // The files are written when the report is not: the code says neither that all is well nor that
+    // nothing changed.
+    let old = project.state();
     let ran = Ran::of(project.command(&["--format", "json"]).stdout(full()));
-    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(ran.code, Some(141), "{ran}");
     assert!(ran.stderr.contains("cannot write to standard output"), "{ran}");
     assert!(ran.stderr.contains("wrote 8 files"), "{ran}");
     assert_eq!(project.done(&["--check"]).code, Some(0));
+    let ran = Ran::of(project.command(&["restore", "--format", "json"]).stdout(full()));
+    assert_eq!(ran.code, Some(141), "{ran}");
+    super::assert_same(&old, &project.state());
 }
 
 #[test]

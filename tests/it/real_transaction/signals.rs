@@ -109,6 +109,21 @@ fn two_interrupts_ten_milliseconds_apart() {
 }
 
 #[test]
+fn what_a_second_signal_does_is_said_at_the_first() {
+    if !can_inject() {
+        return;
+    }
+    let lab = Lab::new();
+    // Time enough for it to be printed.
+    let (ran, fired) = lab.inject(&["--no-git"], SWAP, "signal=INT:delay_exit=500000", "2..3");
+    assert!(fired && lab.has_journal(), "{ran}");
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert!(ran.stderr.starts_with("stopping as soon as"), "{ran}");
+    assert!(ran.stderr.contains("`specdev-migrate recover`"), "{ran}");
+    lab.recovers(&"two interrupts half a second apart");
+}
+
+#[test]
 fn dry_run_ends_at_once() {
     // A git that takes its time, so that the signal comes in the middle of planning.
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 143)] {
