@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::history::entry::Meta;
 use crate::history::portable_sha256;
 use crate::history::rebuild::rebuild;
-use crate::history::run::Run;
+use crate::history::run::{self, Run, RunFile};
 use crate::history::section::{History, HostOfChange};
 use crate::state::change::{Change, SourceFile};
 use crate::state::layout::Layout;
@@ -30,6 +30,9 @@ pub struct Restore {
     pub files: Vec<RestoredFile>,
     /// What is left alone, and why.
     pub left: Vec<Left>,
+    /// Whether the run lines that are still there name every file of the run. A change that was moved,
+    /// deleted or restored before took its line with it.
+    pub is_whole: bool,
 }
 
 /// A file as it is and as it was.
@@ -83,7 +86,8 @@ pub fn restore(tree: &Tree, run: Option<&str>) -> Result<Option<Restore>> {
     let hosts = Hosts::of_state(tree);
     let Some((id, seq)) = hosts.choose(run)? else { return Ok(None) };
     hosts.refuse_if_newer(&id, seq)?;
-    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
+    let is_whole = hosts.know_all(&id, seq);
+    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new(), is_whole };
     let needs_index = hosts.put_back(&mut out);
     let state_has_line = hosts.by_path.get("HISTORY.md").is_some_and(|h| h.run(&out.run, seq).is_some());
     let state_is_left = !state_has_line || out.left.iter().any(|l| l.change.is_none());
@@ -110,7 +114,7 @@ pub fn restore_change(
     let read = hosts.iter().map(|h| (h.file, h.history.as_ref().map(Cow::Borrowed).map_err(Clone::clone)));
     let hosts = Hosts::read(layout, Files::Change(change), read);
     let Some((id, seq)) = hosts.choose(None)? else { return Ok(None) };
-    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new() };
+    let mut out = Restore { run: id, seq, files: Vec::new(), left: Vec::new(), is_whole: false };
     hosts.put_back(&mut out);
     Ok(Some(out))
 }
@@ -175,6 +179,14 @@ impl<'a> Hosts<'a> {
                 Ok(Some((id.to_string(), *seq)))
             }
         }
+    }
+
+    /// Whether the lines of a run name every file of it, by which it got its id.
+    fn know_all(&self, id: &str, seq: u64) -> bool {
+        let lines = self.runs().filter(|(_, r)| r.run == id && r.seq == seq);
+        let files: BTreeMap<&str, &RunFile> =
+            lines.flat_map(|(_, r)| &r.files).map(|f| (f.path.as_str(), f)).collect();
+        run::id(files.into_values()) == id
     }
 
     fn refuse_if_newer(&self, id: &str, seq: u64) -> Result<()> {

@@ -79,6 +79,10 @@ fn text(layout: &Layout, plan: &Plan, args: &Restore) -> String {
     if args.report.quiet {
         return out;
     }
+    if !plan.is_whole {
+        out += "note: the run wrote more files than its history still names: a change was moved, deleted or \
+                restored before\n";
+    }
     let removed = plan.files.iter().filter(|f| f.old.is_none()).count();
     let files = count(plan.files.len(), "file", "files");
     let again = if removed == 0 { String::new() } else { format!(" ({removed} that the run created go)") };
@@ -112,5 +116,9 @@ fn document(layout: &Layout, plan: &Plan, code: u8) -> Vec<u8> {
         .iter()
         .map(|l| json!({"file": layout.shown(&l.file), "change": l.change, "reason": l.reason}))
         .collect();
-    json::document("restore", code, json!({"run": plan.run, "seq": plan.seq, "files": files, "left": left}))
+    json::document(
+        "restore",
+        code,
+        json!({"run": plan.run, "seq": plan.seq, "whole": plan.is_whole, "files": files, "left": left}),
+    )
 }
