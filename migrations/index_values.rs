@@ -100,8 +100,13 @@ pub(super) fn fates(d: &JsonDraft<'_>, change: &str, at: &Pointer, member: &str)
     match value {
         Value::Array(items) if !items.is_empty() => {
             let there = status.get(member).and_then(Value::as_array);
-            let place = |item: &Value| there?.iter().position(|v| v == item || *v == with_session(item));
-            let fate = |(i, item): (usize, &Value)| match place(item) {
+            let place = |i: usize, item: &Value| {
+                let wanted = with_session(item);
+                let is_it = |v: &Value| v == item || *v == wanted;
+                // Most stand where they stood.
+                if there?.get(i).is_some_and(is_it) { Some(i) } else { there?.iter().position(is_it) }
+            };
+            let fate = |(i, item): (usize, &Value)| match place(i, item) {
                 Some(n) => (from.join(i), Fate::Moved(to(home.join(n)))),
                 None => (from.join(i), retired.1.clone()),
             };

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::change::is_change_name;
@@ -60,6 +61,14 @@ impl Entry {
 /// The members of an entry that hold values of the change.
 pub const VALUES: [&str; 3] = ["current_work", "works_run", "claimed_investigations"];
 
+/// What has been read of an entry.
+#[derive(Default)]
+struct Known<'v> {
+    works: HashSet<&'v Value>,
+    /// Where a claim stands among those kept: by its id or, without one, as a whole.
+    claims: HashMap<Result<&'v Value, &'v Value>, usize>,
+}
+
 impl IndexFault {
     /// What to do about it.
     pub fn advice(&self) -> &'static str {
@@ -75,16 +84,18 @@ impl Index {
     pub fn read(value: &Value) -> Index {
         let mut index = Index::default();
         let mut seen = BTreeSet::new();
+        let mut known: Vec<Known<'_>> = Vec::new();
         let active = Pointer::new(["active"]);
         for (i, item) in value.get("active").and_then(Value::as_array).into_iter().flatten().enumerate() {
             let at = active.join(i);
             let Some(name) = index.name(item.get("change"), &at.join("change")) else { continue };
             let n = *index.by_change.entry(name.clone()).or_insert_with(|| {
                 index.entries.push(Entry { change: name.clone(), ..Entry::default() });
+                known.push(Known::default());
                 index.entries.len() - 1
             });
             index.entries[n].at.push(i);
-            index.merge(n, item, &at);
+            index.merge(n, item, &at, &mut known[n]);
         }
         for (list, member) in [("archived", None), ("completed", Some("change"))] {
             let root = Pointer::new([list]);
@@ -127,7 +138,7 @@ impl Index {
         None
     }
 
-    fn merge(&mut self, n: usize, item: &Value, at: &Pointer) {
+    fn merge<'v>(&mut self, n: usize, item: &'v Value, at: &Pointer, known: &mut Known<'v>) {
         if let Some(work) = item.get("current_work").filter(|w| !w.is_null()) {
             let here = at.join("current_work");
             match &self.entries[n].current_work {
@@ -141,15 +152,16 @@ impl Index {
             }
         }
         for (i, work) in list(item, "works_run").enumerate() {
-            if !self.entries[n].works_run.iter().any(|(w, _)| w == work) {
+            if known.works.insert(work) {
                 self.entries[n].works_run.push((work.clone(), at.join("works_run").join(i)));
             }
         }
         for (i, claim) in list(item, "claimed_investigations").enumerate() {
             let here = at.join("claimed_investigations").join(i);
-            let same = |c: &Value| c.get("id").is_some() && c.get("id") == claim.get("id");
-            match self.entries[n].claims.iter().find(|(c, _)| c == claim || same(c)) {
-                None => self.entries[n].claims.push((claim.clone(), here)),
+            let claims = &mut self.entries[n].claims;
+            let first = *known.claims.entry(claim.get("id").ok_or(claim)).or_insert(claims.len());
+            match claims.get(first) {
+                None => claims.push((claim.clone(), here)),
                 Some((known, _)) if with_session(known) == with_session(claim) => {}
                 Some((_, first)) => {
                     let message =
