@@ -10,6 +10,8 @@ pub mod markdown;
 pub mod pointer;
 pub mod yaml;
 
+use std::cell::Cell;
+
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use crate::finding::Code;
@@ -40,12 +42,16 @@ pub fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset.min(bytes.len())];
     let start = memrchr(b'\n', before).map_or(0, |i| i + 1);
     let line = memchr_iter(b'\n', before).count() + 1;
-    let mut text = &before[start..];
+    (line, columns(before, start) + 1)
+}
+
+/// How many columns the end of a text takes, from `start` on.
+fn columns(text: &[u8], start: usize) -> usize {
+    let mut text = &text[start..];
     if start == 0 {
         text = text.strip_prefix(BOM).unwrap_or(text);
     }
-    let column = text.utf8_chunks().map(|c| c.valid().chars().count() + c.invalid().len()).sum::<usize>() + 1;
-    (line, column)
+    text.utf8_chunks().map(|c| c.valid().chars().count() + c.invalid().len()).sum()
 }
 
 /// Where the lines of a text end, for [`position`]s of many offsets.
@@ -53,22 +59,29 @@ pub fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
 pub struct Lines<'a> {
     bytes: &'a [u8],
     ends: Vec<usize>,
+    /// The offset asked for last, and the columns before it: a line may be as long as the whole text.
+    last: Cell<(usize, usize)>,
 }
 
 impl<'a> Lines<'a> {
     /// Those of `bytes`.
     pub fn of(bytes: &'a [u8]) -> Lines<'a> {
-        Lines { bytes, ends: memchr_iter(b'\n', bytes).collect() }
+        Lines { bytes, ends: memchr_iter(b'\n', bytes).collect(), last: Cell::default() }
     }
 
     /// Like [`position`].
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let before = self.ends.partition_point(|end| *end < offset);
         let start = before.checked_sub(1).map_or(0, |last| self.ends[last] + 1);
-        let (_, column) = position(&self.bytes[start..], offset.min(self.bytes.len()) - start);
-        // Only at the start of the whole text is a mark none of its columns.
-        let mark = start > 0 && self.bytes[start..].starts_with(BOM) && offset >= start + BOM.len();
-        (before + 1, column + usize::from(mark))
+        let end = offset.min(self.bytes.len());
+        let (known, before_it) = self.last.get();
+        let (from, passed) = if (start..=end).contains(&known) { (known, before_it) } else { (start, 0) };
+        let column = passed + columns(&self.bytes[..end], from);
+        // In the middle of a character nothing can be counted from.
+        if self.bytes.get(end).is_none_or(|b| b & 0xC0 != 0x80) {
+            self.last.set((end, column));
+        }
+        (before + 1, column + 1)
     }
 }
 
@@ -96,17 +109,21 @@ mod tests {
 
     #[test]
     fn lines_know_the_positions() {
-        let texts: [&[u8]; 6] = [
+        let texts: [&[u8]; 8] = [
             b"",
             b"\n",
             b"a\nbc\n\nd",
             "\u{feff}a\n\u{feff}b\r\né搜\n".as_bytes(),
             b"\xff\xfe\n\xef\xbb\xbf",
+            "\u{feff}é搜\u{feff}b, the same line".as_bytes(),
+            b"a\xe6\x90b\x80\x80\xf0\x9f\x98\x80",
             "\u{feff}".as_bytes(),
         ];
         for text in texts {
             let lines = Lines::of(text);
-            for offset in 0..text.len() + 2 {
+            let offsets = 0..text.len() + 2;
+            let pairs = offsets.clone().flat_map(|a| offsets.clone().flat_map(move |b| [a, b]));
+            for offset in offsets.clone().chain(pairs) {
                 assert_eq!(lines.position(offset), position(text, offset), "{text:?} at {offset}");
             }
         }

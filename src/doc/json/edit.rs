@@ -110,10 +110,11 @@ impl<'a> Editor<'a> {
         let writer = Writer {
             style: self.style,
             colon: colon.unwrap_or(&self.style.colon),
-            eol: line_end_before(self.bytes, node.range.start),
+            // A document on one line is not searched for each of its values.
+            eol: if has_lines { line_end_before(self.bytes, node.range.start) } else { "\n" },
         };
-        let indent = line_indent(self.bytes, node.range.start);
-        self.edits.replace(node.range.clone(), writer.value(value, has_lines.then_some(indent)))
+        let indent = has_lines.then(|| line_indent(self.bytes, node.range.start));
+        self.edits.replace(node.range.clone(), writer.value(value, indent))
     }
 
     /// Removals and insertions among the parts of one object or array.

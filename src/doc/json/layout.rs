@@ -177,7 +177,7 @@ pub(super) fn space_after(bytes: &[u8], start: usize) -> &str {
 
 /// The indent of the line `offset` is on.
 pub(super) fn line_indent(bytes: &[u8], offset: usize) -> &str {
-    let start = bytes[..offset].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let start = memchr::memrchr(b'\n', &bytes[..offset]).map_or(0, |i| i + 1);
     space_after(&bytes[..offset], start)
 }
 
