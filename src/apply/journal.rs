@@ -4,12 +4,10 @@
 //! complete, targets trade places) or *done* (only clean-up is left). Layout: a line with magic, format
 //! version, SHA-256 and length of the rest; a line of JSON; the old contents, one after the other.
 //!
-//! It refuses, touching nothing: a damaged or truncated journal, one of a newer format, one that belongs
-//! to another folder, and paths that lead out of the root.
+//! It refuses, touching nothing: a damaged or truncated journal, one of another format, and paths that lead
+//! out of the state folder.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::effects::{Access, Effect, Effects, Metadata};
 use super::file::{Seen, hex, look_at, sha256};
+use super::place::Place;
 use super::{lock, remedy};
 use crate::error::{Error, Kind, Result};
 
@@ -44,7 +43,7 @@ impl Phase {
 /// Everything that is needed to finish or to undo a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
-    pub(super) root: Root,
+    pub(super) place: Place,
     /// Folders that the run creates, outer ones first.
     pub(super) folders: Vec<String>,
     pub(super) slots: Vec<Slot>,
@@ -131,35 +130,6 @@ impl Slot {
     }
 }
 
-/// Which folder a journal belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Root {
-    /// For people; bytes that are no UTF-8 are replaced.
-    pub(super) path: String,
-    path_sha256: String,
-    device: u64,
-    inode: u64,
-}
-
-impl Root {
-    pub(super) fn of(root: &Path) -> io::Result<Root> {
-        let path = root.canonicalize()?;
-        let metadata = path.metadata()?;
-        Ok(Root {
-            path: path.to_string_lossy().into_owned(),
-            path_sha256: hex(&sha256(path.as_os_str().as_bytes())),
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-
-    /// The same folder: it may have been moved, and device numbers may change when a machine restarts,
-    /// but not both.
-    pub(super) fn is(&self, other: &Root) -> bool {
-        self.path_sha256 == other.path_sha256 || (self.device == other.device && self.inode == other.inode)
-    }
-}
-
 impl Journal {
     /// Put the journal on the disk, in phase [`Phase::Staging`]. Nothing else may be done before.
     pub(super) fn create(&self, dir: &Path, fx: &dyn Effects) -> Result<()> {
@@ -193,10 +163,10 @@ impl Journal {
             return Err("is none of specdev-migrate".into());
         }
         let format: u32 = words.next().and_then(|w| w.parse().ok()).ok_or("has a damaged first line")?;
-        if format > FORMAT {
-            return Err(format!(
-                "has format {format}, this specdev-migrate knows {FORMAT}; upgrade the tool"
-            ));
+        if format != FORMAT {
+            let what =
+                if format > FORMAT { "upgrade the tool" } else { "recover with the one that wrote it" };
+            return Err(format!("has format {format}, this specdev-migrate knows {FORMAT}; {what}"));
         }
         let (sum, length) = (words.next(), words.next());
         if length != Some(rest.len().to_string().as_str()) {
@@ -213,10 +183,12 @@ impl Journal {
             before.bytes = Arc::new(bytes.to_vec());
             contents = others;
         }
-        let is_outside = |path: &String| !is_below_root(path);
+        // Below the state folder, whatever that is called now.
+        let place = &journal.place;
+        let is_outside = |path: &String| !is_below_root(path) || place.rebased(path, &place.state).is_none();
         let is_foreign = |slot: &Slot| [&slot.path, &slot.staged, &slot.spare].into_iter().any(is_outside);
         if journal.slots.iter().any(is_foreign) || journal.folders.iter().any(is_outside) {
-            return Err("names a path outside the root".into());
+            return Err("names a path outside its state".into());
         }
         Ok(journal)
     }
@@ -304,4 +276,4 @@ fn write_failed(path: &Path, error: &io::Error) -> Error {
 
 const DRAFT: &str = "journal-draft";
 const MAGIC: &str = "specdev-migrate-journal";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;

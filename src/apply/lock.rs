@@ -97,10 +97,10 @@ pub fn lock(target: &Target) -> Result<Lock> {
 
 /// Nobody may begin or end a run while this is held; only for looking. `None` when there is no lock file,
 /// so that no run is under way, or when it may not be looked at.
-pub(super) fn look(target: &Target) -> Result<Option<File>> {
+pub(super) fn look(dir: &Path) -> Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
-    let Ok(mut file) = options.open(target.journal_dir.join("lock")) else { return Ok(None) };
+    let Ok(mut file) = options.open(dir.join("lock")) else { return Ok(None) };
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Err(held(&mut file)),

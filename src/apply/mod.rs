@@ -21,6 +21,7 @@ mod file;
 mod journal;
 mod lock;
 mod moves;
+mod place;
 mod recover;
 mod transaction;
 mod undo;
@@ -32,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub use effects::{Access, Disk, Effect, Effects, Metadata};
 pub use lock::{Lock, lock};
+pub use place::Worktree;
 pub use recover::{Edited, Interrupted, Outcome, Recovered, interrupted, recover};
 pub use transaction::{Applied, apply};
 
@@ -42,10 +44,22 @@ use crate::error::Kind;
 pub struct Target {
     /// The folder that every path of a [`FileChange`] is relative to.
     pub root: PathBuf,
+    /// The project's folder; relative to the root, POSIX separators, empty for the root itself.
+    pub project: String,
+    /// The folder that holds every file of a run, written the same way; it exists.
+    pub state: String,
+    /// The worktree whose top level the root is; `None` without git.
+    pub worktree: Option<Worktree>,
     /// The folder for lock and journal: one for all worktrees of a repository.
     pub journal_dir: PathBuf,
     /// The folder bears our name: it is created on demand, and removed when it is left empty.
     pub dir_is_ours: bool,
+}
+
+impl Target {
+    fn state_folder(&self) -> PathBuf {
+        self.root.join(&self.state)
+    }
 }
 
 /// One file of a run. `before` and `after` differ; one that is the same in both is only compared.

@@ -13,9 +13,10 @@ use sha2::{Digest, Sha256};
 
 use super::effects::{Access, Effect, Effects};
 use super::file::{Parent, Seen, hex, look, parent_of, sha256};
-use super::journal::{self, After, Before, Found, Journal, Phase, Root, Slot};
+use super::journal::{self, After, Before, Found, Journal, Phase, Slot};
 use super::lock::{Lock, RECOVER};
 use super::moves::{exchange, parent, rename, sync};
+use super::place::Place;
 use super::undo::{Edited, Reach, Undo};
 use super::{FileChange, Stop, Target, Unchanged, quoted, remedy};
 use crate::error::{Error, Kind, Result};
@@ -69,7 +70,7 @@ pub fn apply(
 fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result<Journal> {
     let root = &target.root;
     let mut journal = Journal {
-        root: Root::of(root).map_err(|error| failed("read", &root.to_string_lossy(), &error))?,
+        place: Place::of(target).map_err(|error| failed("read", &root.to_string_lossy(), &error))?,
         folders: Vec::new(),
         slots: Vec::new(),
     };
@@ -79,7 +80,9 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
     let mut taken = BTreeSet::new();
     for change in changes {
         let path = &change.path;
-        if !journal::is_below_root(path) || !taken.insert(Cow::Borrowed(path.as_str())) {
+        let is_in_state =
+            journal::is_below_root(path) && journal.place.rebased(path, &target.state).is_some();
+        if !is_in_state || !taken.insert(Cow::Borrowed(path.as_str())) {
             return Err(Error::internal(format_args!("a change of the path {path:?}")));
         }
         let seen = look(root, path).map_err(|error| failed("read", path, &error))?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::session::{find_unsettled, interrupted, layout, target};
+use super::session::{find_unsettled, layout, target};
 use super::{Outcome, Surroundings};
 use crate::apply::{self, Disk};
 use crate::cli::{Format, Recover};
@@ -15,10 +15,13 @@ use crate::render::json;
 /// Recover.
 pub fn run(args: &Recover, around: &Surroundings) -> Result<Outcome> {
     let layout = layout(find_unsettled(&args.place)?)?;
-    let target = target(&layout)?;
+    let mut target = target(&layout)?;
     let paths = match apply::interrupted(&target)? {
-        Some(run) if !run.is_here => return Err(interrupted(&layout, &run)),
-        Some(run) => run.files,
+        Some(run) if run.refusal.is_some() => return Err(run.error()),
+        Some(run) => {
+            target.journal_dir = run.journal_dir;
+            run.files
+        }
         None => Vec::new(),
     };
     around.stop.hold();

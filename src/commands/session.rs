@@ -1,11 +1,11 @@
 //! What most commands begin with: find the state, read it, ask git, read the decisions.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::apply::{self, Target};
+use crate::apply::{self, Target, Worktree};
 use crate::cli::{Goal, Place};
 use crate::decisions::Decisions;
 use crate::error::{Error, Kind, Result};
@@ -18,7 +18,7 @@ use crate::plan::{self, Plan, Request};
 use crate::render::Seen;
 use crate::state::artifact::Artifact;
 use crate::state::change::JsonFile;
-use crate::state::layout::{Discovery, Layout, SPECDEV, quoted};
+use crate::state::layout::{Discovery, Layout, SPECDEV, posix_below};
 use crate::state::record::Records;
 use crate::state::tree::{Top, Tree};
 use crate::step::Release;
@@ -260,60 +260,29 @@ pub fn is_stopped(findings: &[Finding]) -> bool {
 /// Where a run over this state writes. The root is what reports are relative to, so that failures name
 /// files as everything else does; a run gives it [`Layout::shown`] paths.
 pub fn target(layout: &Layout) -> Result<Target> {
-    let root = layout.shown_root().to_path_buf();
+    let root = layout.shown_root();
     let specdev = layout.specdev();
-    let below = specdev.strip_prefix(&layout.project_root).unwrap_or(Path::new(SPECDEV));
-    let below = below.to_string_lossy();
-    let Some(top) = &layout.git_top else {
-        let journal_dir = layout.project_root.join(".specdev-migrate");
-        return Ok(Target { root, journal_dir, dir_is_ours: true });
+    let below_root = |path: &Path| posix_below(root, path).unwrap_or_default();
+    let (project, state) = (below_root(&layout.project_root), below_root(&specdev));
+    let worktree = layout.git_top.as_deref().and_then(Worktree::at);
+    let journal_dir = match &worktree {
+        // One folder for each project of a repository, the same in all of its worktrees.
+        Some(worktree) => {
+            let below = posix_below(&layout.project_root, &specdev).unwrap_or_else(|| SPECDEV.to_owned());
+            let name = short_sha256(format!("{project}\0{below}").as_bytes());
+            worktree.common.join(format!("specdev-migrate-{name}"))
+        }
+        None => layout.project_root.join(".specdev-migrate"),
     };
-    // One folder for each project of a repository, the same in all of its worktrees.
-    let inside =
-        layout.project_root.strip_prefix(top).unwrap_or(Path::new("")).to_string_lossy().into_owned();
-    let name = format!("specdev-migrate-{}", short_sha256(format!("{inside}\0{below}").as_bytes()));
-    let journal_dir =
-        common_dir(top).map(|d| d.join(name)).unwrap_or_else(|| layout.project_root.join(".specdev-migrate"));
-    Ok(Target { root, journal_dir, dir_is_ours: true })
-}
-
-/// The common git folder, found without git: it must be the same for every run, also one with `--no-git`.
-#[expect(clippy::disallowed_methods, reason = "two one-line files of git that say where its folder is")]
-fn common_dir(top: &Path) -> Option<PathBuf> {
-    let dot = top.join(".git");
-    if dot.is_dir() {
-        return Some(dot);
-    }
-    let text = fs::read_to_string(&dot).ok()?;
-    let git_dir = top.join(text.strip_prefix("gitdir:")?.trim());
-    match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(common) => git_dir.join(common.trim()).canonicalize().ok(),
-        Err(_) => git_dir.canonicalize().ok(),
-    }
+    Ok(Target { root: root.to_path_buf(), project, state, worktree, journal_dir, dir_is_ours: true })
 }
 
 /// No run is under way (exit 7), and none was interrupted (exit 9).
 pub fn settled(layout: &Layout) -> Result<()> {
     match apply::interrupted(&target(layout)?)? {
-        Some(run) => Err(interrupted(layout, &run)),
+        Some(run) => Err(run.error()),
         None => Ok(()),
     }
-}
-
-/// The failure for an interrupted run.
-pub(super) fn interrupted(layout: &Layout, run: &apply::Interrupted) -> Error {
-    let files = run.files.len();
-    let what = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
-    if run.is_here {
-        let text =
-            format!("an earlier run over {what} was interrupted; nothing else is done before it is settled");
-        return Error::new(Kind::Recovery, text).hint("specdev-migrate recover");
-    }
-    let text = format!("a run in another worktree of this repository was interrupted: {} ({what})", run.root);
-    // The journal's folder is that of one project, so it is the same one below the other top level.
-    let inside = layout.project_root.strip_prefix(layout.shown_root()).unwrap_or(Path::new(""));
-    let there = Path::new(&run.root).join(inside).to_string_lossy().into_owned();
-    Error::new(Kind::Recovery, text).hint(format!("specdev-migrate recover {}", quoted(&there)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the decisions file is an argument, read once")]
@@ -371,12 +340,13 @@ mod tests {
 
     fn run(fails_at: Option<usize>) -> (Vec<Option<Kind>>, Option<Kind>) {
         let root = tempfile::tempdir().unwrap();
+        Disk.perform(&Effect::MakeFolder(&root.path().join(SPECDEV))).unwrap();
         let layout =
             Layout { project_root: root.path().into(), state_root: root.path().into(), git_top: None };
         let target = target(&layout).unwrap();
         let lock = apply::lock(&target).unwrap();
-        let change =
-            FileChange { path: "a".into(), before: None, after: Some(std::sync::Arc::new(b"new".to_vec())) };
+        let after = Some(std::sync::Arc::new(b"new".to_vec()));
+        let change = FileChange { path: "specdev/a".into(), before: None, after };
         let fx = Asking { layout: &layout, fails_at, answers: RefCell::default() };
         let result = apply::apply(&target, &lock, &[change], &[], &Stop::new(), &fx);
         drop(lock);

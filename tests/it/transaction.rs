@@ -10,6 +10,7 @@ mod crash;
 mod edits;
 mod files;
 mod guards;
+mod places;
 mod process;
 
 use std::cell::{Cell, RefCell};
@@ -22,7 +23,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use specdev_migrate::apply::{
-    Applied, Disk, Effect, Effects, FileChange, Recovered, Stop, Target, Unchanged, apply, lock, recover,
+    Applied, Disk, Effect, Effects, FileChange, Recovered, Stop, Target, Unchanged, Worktree, apply, lock,
+    recover,
 };
 use specdev_migrate::error::Result;
 use tempfile::TempDir;
@@ -80,8 +82,7 @@ impl Repo {
     }
 
     pub(crate) fn target(&self) -> Target {
-        let journal_dir = self.path(".git/specdev-migrate");
-        Target { root: self.root.clone(), journal_dir, dir_is_ours: true }
+        target_of(&self.root)
     }
 
     pub(crate) fn apply(&self, fx: &dyn Effects) -> Result<Applied> {
@@ -113,6 +114,18 @@ impl Repo {
     }
 }
 
+/// What a run over the tree with this root is about.
+pub(crate) fn target_of(root: &Path) -> Target {
+    Target {
+        root: root.to_path_buf(),
+        project: String::new(),
+        state: "specdev".into(),
+        worktree: Worktree::at(root),
+        journal_dir: root.join(".git/specdev-migrate"),
+        dir_is_ours: true,
+    }
+}
+
 /// Everything below a folder: kind and mode, content.
 pub(crate) type Snapshot = BTreeMap<String, (String, String)>;
 
@@ -131,6 +144,11 @@ fn add_folder(root: &Path, folder: &Path, snapshot: &mut Snapshot) {
         };
         snapshot.insert(name, (format!("{:o}", metadata.mode()), content));
     }
+}
+
+/// Everything below a folder, with the modes, under a name that is free.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
 
 pub(crate) fn changes() -> Vec<FileChange> {

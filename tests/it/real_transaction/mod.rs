@@ -10,6 +10,7 @@ mod edits;
 mod fail;
 mod kill;
 mod lock;
+mod places;
 mod signals;
 
 use std::fs;

@@ -293,7 +293,7 @@ fn killed_then_a_second_run_is_refused_until_recover() {
     );
     assert_eq!(repo.snapshot(), before);
     let found = interrupted(&repo.target()).unwrap().unwrap();
-    assert!(found.is_here);
+    assert_eq!(found.refusal, None);
     assert_eq!(found.files, super::PATHS);
     assert_eq!(repo.recover(&Disk).unwrap().outcome, Outcome::Undone);
     repo.apply(&Disk).unwrap();

@@ -9,17 +9,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use specdev_migrate::apply::{Disk, Effect, Effects, Outcome, Stop, Target, apply, interrupted, lock};
+use specdev_migrate::apply::{Disk, Effect, Effects, Outcome, Stop, apply, interrupted, lock};
 use specdev_migrate::error::Kind;
 
-use super::{CONFIG, EVIDENCE, Repo, changes, old_and_new};
+use super::{CONFIG, EVIDENCE, Repo, changes, old_and_new, target_of};
 
 /// What this test binary does when a test below starts it again: apply the changes to a repository.
 #[test]
 #[ignore = "run by other tests"]
 fn child() {
     let root = std::env::var_os("ROOT").map(std::path::PathBuf::from).unwrap();
-    let target = Target { journal_dir: root.join(".git/specdev-migrate"), root, dir_is_ours: true };
+    let target = target_of(&root);
     let kill_at = std::env::var("KILL_AT").ok().map(|number| number.parse().unwrap());
     let result = lock(&target).and_then(|lock| {
         apply(&target, &lock, &changes(), &[], &Stop::new(), &Mortal { count: Cell::new(0), kill_at })
