@@ -51,7 +51,7 @@ pub fn lock(target: &Target) -> Result<Lock> {
     let path = dir.join("lock");
     let failed = |error: &io::Error| {
         Error::new(Kind::Failed, format!("cannot lock {}: {error}; nothing was changed", path.display()))
-            .hint(remedy(error, dir.parent().unwrap_or(dir)))
+            .hint(remedy(error, dir))
     };
     for _ in 0..ATTEMPTS {
         if target.dir_is_ours {

@@ -138,10 +138,12 @@ impl Stop {
     }
 }
 
-/// What to do about a failure of the disk, given the folder that it was about.
+/// What to do about a failure of the disk, given the whole path of the folder that was to be written to;
+/// where that is not there yet, the nearest one above it counts.
 fn remedy(error: &io::Error, folder: &Path) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let folder = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
             let folder = quoted(&folder.to_string_lossy());
             format!("ls -ld {folder}   # it must be writable; then run the same command again")
         }

@@ -70,7 +70,7 @@ pub fn apply(
 fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result<Journal> {
     let root = &target.root;
     let mut journal = Journal {
-        place: Place::of(target).map_err(|error| failed("read", &root.to_string_lossy(), &error))?,
+        place: Place::of(target).map_err(|error| failed(root, READ, &target.state, &error))?,
         folders: Vec::new(),
         slots: Vec::new(),
     };
@@ -85,7 +85,7 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
         if !is_in_state || !taken.insert(Cow::Borrowed(path.as_str())) {
             return Err(Error::internal(format_args!("a change of the path {path:?}")));
         }
-        let seen = look(root, path).map_err(|error| failed("read", path, &error))?;
+        let seen = look(root, path).map_err(|error| failed(root, READ, path, &error))?;
         if let Some(difference) = difference(&seen, change.before.as_deref().map(Vec::as_slice)) {
             differences.push(format!("{path} ({difference})"));
             continue;
@@ -101,7 +101,8 @@ fn survey(target: &Target, changes: &[FileChange], also: &[Unchanged]) -> Result
                 change.before.as_ref().map(|bytes| Before::new(content.metadata, bytes))
             }
             Seen::Missing | Seen::Other(_) => {
-                missing_folders(root, path, &mut folders).map_err(|error| failed("read", path, &error))?;
+                missing_folders(root, path, &mut folders)
+                    .map_err(|error| failed(root, READ, path, &error))?;
                 None
             }
         };
@@ -155,7 +156,7 @@ impl Transaction<'_> {
             let made = self.fx.perform(&Effect::MakeFolder(&self.target.root.join(folder)));
             made.map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => changed(&[format!("{folder} (appeared)")]),
-                _ => failed("create", folder, &error),
+                _ => failed(&self.target.root, "create", folder, &error),
             })?;
             self.reach.folders += 1;
         }
@@ -171,7 +172,8 @@ impl Transaction<'_> {
                     // Somebody else's, so none of ours to remove.
                     self.reach.staged -= 1;
                 }
-                return Err(failed("write", &format!("{} for {}", slot.staged, slot.path), &error));
+                let verb = format!("write {} for", slot.staged);
+                return Err(failed(&self.target.root, &verb, &slot.path, &error));
             }
         }
         self.sync()
@@ -182,7 +184,7 @@ impl Transaction<'_> {
         let root = &self.target.root;
         let mut differences = differences_of(root, self.also)?;
         for slot in &self.journal.slots {
-            let seen = look(root, &slot.path).map_err(|error| failed("read", &slot.path, &error))?;
+            let seen = look(root, &slot.path).map_err(|error| failed(root, READ, &slot.path, &error))?;
             let difference = match (&seen, &slot.before) {
                 (Seen::File(content), Some(before)) if content.metadata != before.metadata => {
                     Some("its mode, owner or attributes differ")
@@ -208,7 +210,7 @@ impl Transaction<'_> {
         let mut differences = Vec::new();
         for slot in self.journal.slots.iter().filter(|slot| slot.before.is_some()) {
             let seen = look(&self.target.root, &slot.staged)
-                .map_err(|error| failed("read", &slot.staged, &error))?;
+                .map_err(|error| failed(&self.target.root, READ, &slot.staged, &error))?;
             if slot.judge(&seen) == Found::Other {
                 differences.push(format!("{} (edited just now)", slot.path));
             }
@@ -238,7 +240,7 @@ impl Transaction<'_> {
         };
         swapped.map_err(|error| match self.difference_now(slot) {
             Some(difference) => changed(&[format!("{} ({difference})", slot.path)]),
-            None => failed("replace", &slot.path, &error),
+            None => failed(&self.target.root, "replace", &slot.path, &error),
         })
     }
 
@@ -250,7 +252,8 @@ impl Transaction<'_> {
     }
 
     fn look_once_more(&self, slot: &Slot) -> Result<()> {
-        let seen = look(&self.target.root, &slot.path).map_err(|error| failed("read", &slot.path, &error))?;
+        let root = &self.target.root;
+        let seen = look(root, &slot.path).map_err(|error| failed(root, READ, &slot.path, &error))?;
         if slot.judge(&seen) != Found::Before {
             return Err(changed(&[format!("{} (edited just now)", slot.path)]));
         }
@@ -348,7 +351,7 @@ fn difference(seen: &Seen, before: Option<&[u8]>) -> Option<&'static str> {
 fn differences_of(root: &Path, also: &[Unchanged]) -> Result<Vec<String>> {
     let mut differences = Vec::new();
     for Unchanged { path, sha256: sum } in also {
-        let seen = look(root, path).map_err(|error| failed("read", path, &error))?;
+        let seen = look(root, path).map_err(|error| failed(root, READ, path, &error))?;
         let difference = match (&seen, sum) {
             (Seen::File(content), Some(sum)) if sha256(&content.bytes) == *sum => None,
             (Seen::File(_), Some(_)) => Some("its content differs"),
@@ -399,12 +402,21 @@ fn changed(differences: &[String]) -> Error {
         .hint("look at what changed, then run the same command again")
 }
 
-fn failed(verb: &str, path: &str, error: &io::Error) -> Error {
-    let folder = if parent(path).is_empty() { "." } else { parent(path) };
-    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}")).hint(remedy(error, Path::new(folder)))
+/// `path` is relative to the root.
+fn failed(root: &Path, verb: &str, path: &str, error: &io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied if verb == READ => {
+            let file = quoted(&root.join(path).to_string_lossy());
+            format!("ls -l {file}   # it must be readable; then run the same command again")
+        }
+        _ => remedy(error, &root.join(parent(path))),
+    };
+    Error::new(Kind::Failed, format!("cannot {verb} {path}: {error}")).hint(hint)
 }
 
 fn nothing_changed(mut error: Error) -> Error {
     error.message.push_str("; nothing was changed");
     error
 }
+
+const READ: &str = "read";

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::process::Command;
 
 use super::{ALPHA, BETA, Nobody, Project, Ran, can_be_others, clean, different};
@@ -172,6 +173,16 @@ fn lock_of_the_user_in_the_place_of_ours_is_not_taken_away() {
 
 // ---- what may not be written ------------------------------------------------------------------------
 
+/// The next command shows the folder that must be writable, from wherever it is typed.
+#[track_caller]
+fn shows_folder(project: &Project, ran: &Ran, folder: &Path) {
+    let line = ran.stderr.lines().find_map(|line| line.trim().strip_prefix("next: ")).unwrap();
+    let shown = super::shell(project.dir.path(), line);
+    assert_eq!(shown.code, Some(0), "{line} {shown}");
+    assert!(shown.text().starts_with("dr-x") && shown.text().lines().count() == 1, "{line} {shown}");
+    assert!(shown.text().trim_end().ends_with(&folder.display().to_string()), "{line} {shown}");
+}
+
 #[test]
 fn folder_that_may_not_be_written_to() {
     if !can_be_others() {
@@ -183,14 +194,12 @@ fn folder_that_may_not_be_written_to() {
     let before = project.snapshot();
     let ran = nobody.run(&[]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    for needle in [
-        &format!("speculo/.speculo/specdev/changes/{BETA}/"),
-        "ermission denied",
-        "nothing was changed",
-        "next:",
-    ] {
+    for needle in
+        [&format!("speculo/.speculo/specdev/changes/{BETA}/"), "ermission denied", "nothing was changed"]
+    {
         assert!(ran.stderr.contains(needle), "{needle} {ran}");
     }
+    shows_folder(&project, &ran, &project.path(&format!("changes/{BETA}")));
     super::assert_same(&before, &project.snapshot());
     project.set_mode(&format!("changes/{BETA}"), 0o755);
     assert_eq!(nobody.run(&[]).code, Some(0));
@@ -225,6 +234,7 @@ fn folder_of_git_that_may_not_be_written_to() {
     let ran = nobody.run(&[]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.stderr.contains("nothing was changed"), "{ran}");
+    shows_folder(&project, &ran, &project.top.join(".git"));
     super::assert_same(&before, &project.snapshot());
 }
 
