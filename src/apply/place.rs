@@ -6,14 +6,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Target;
-use super::file::{Seen, hex, look, sha256};
+use super::file::{Seen, look};
 use super::journal::{Found, Journal};
 
 /// A worktree of a repository, as git's files tell of it.
@@ -75,7 +74,6 @@ impl Identity {
 pub(super) struct Place {
     /// The root, for people; bytes that are no UTF-8 are replaced.
     pub(super) root: String,
-    root_sha256: String,
     /// [`Worktree::id`]; `None` without git.
     worktree: Option<String>,
     /// [`Target::project`].
@@ -103,7 +101,6 @@ impl Place {
         let root = target.root.canonicalize()?;
         Ok(Place {
             root: root.to_string_lossy().into_owned(),
-            root_sha256: hex(&sha256(root.as_os_str().as_bytes())),
             worktree: target.worktree.as_ref().map(|worktree| worktree.id.clone()),
             project: target.project.clone(),
             state: target.state.clone(),
@@ -112,31 +109,30 @@ impl Place {
         })
     }
 
-    /// The inode of the state folder: a folder keeps it when it is renamed.
-    pub(super) fn state_inode(&self) -> u64 {
-        self.state_is.inode
-    }
-
     /// The top level of the worktree it lies in: the one in which the folder is at its place, else the one
-    /// of this path, else the one that git knows by this name.
+    /// that git knows by the same name.
     fn top_now(&self, target: &Target) -> Option<PathBuf> {
         let Some(own) = &target.worktree else {
             // Without git a journal lies in the folder that it is about.
             return Some(target.root.clone());
         };
+        // Two folders may share one git folder that lies elsewhere, and git names none of them.
         let tops = [target.root.clone(), PathBuf::from(&self.root)].into_iter().chain(own.tops());
         let tops: Vec<(PathBuf, Worktree)> = tops
             .filter_map(|top| Worktree::at(&top).map(|worktree| (top, worktree)))
             .filter(|(_, worktree)| worktree.common == own.common)
             .collect();
-        let is_very_folder = |top: &Path| Identity::of(&top.join(&self.state)).ok() == Some(self.state_is);
-        let is_named = |top: &Path| hex(&sha256(top.as_os_str().as_bytes())) == self.root_sha256;
         let first = tops
             .iter()
-            .find(|(top, _)| is_very_folder(top))
-            .or_else(|| tops.iter().find(|(top, _)| is_named(top)))
+            .find(|(top, _)| self.is_very_folder(top))
             .or_else(|| tops.iter().find(|(_, worktree)| Some(&worktree.id) == self.worktree.as_ref()));
         first.map(|(top, _)| top.clone())
+    }
+
+    /// Whether the folder is still at its place below this top level: by its inode alone, since device
+    /// numbers may change when a machine restarts.
+    fn is_very_folder(&self, top: &Path) -> bool {
+        Identity::of(&top.join(&self.state)).is_ok_and(|there| there.inode == self.state_is.inode)
     }
 }
 
@@ -156,13 +152,13 @@ impl Journal {
     }
 
     /// Whether the folder at the recorded place is the one of the run, not another one that was put there
-    /// since: by its inode (device numbers may change when a machine restarts), because everything was
-    /// copied together, or by what the run left in it.
+    /// since: it is the very folder, or everything was copied together, or it holds what the run left.
     fn is_at_its_place(&self, dir: &Path, top: &Path) -> bool {
-        let Ok(there) = Identity::of(&top.join(&self.place.state)) else { return false };
-        let is_copy =
-            || Identity::of(&shelf_of(dir)).is_ok_and(|shelf| shelf.inode != self.place.shelf_is.inode);
-        there.inode == self.place.state_is.inode || is_copy() || self.has_marks(top, &self.place.state)
+        let (place, shelf) = (&self.place, Identity::of(&shelf_of(dir)));
+        top.join(&place.state).is_dir()
+            && (place.is_very_folder(top)
+                || shelf.is_ok_and(|shelf| shelf.inode != place.shelf_is.inode)
+                || self.has_marks(top, &place.state))
     }
 
     /// Whether a state folder holds what only this run can have left there: a file under one of its
@@ -178,6 +174,33 @@ impl Journal {
                 || is_there(&slot.spare)
                 || slot.before.is_none() && seen(&slot.path).is_some_and(|s| slot.judge(&s) == Found::After)
         })
+    }
+
+    /// Search a worktree for the folder of the run, which is not at its place: its path below the top level,
+    /// and whether it is the very folder or a copy of it.
+    pub(super) fn search(&self, top: &Path) -> Option<(String, bool)> {
+        let device = Identity::of(top).ok()?.device;
+        let wanted = Identity { device, ..self.place.state_is };
+        let name = self.place.state.rsplit('/').next();
+        let mut copy = None;
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            for path in folders_in(&top.join(&folder)) {
+                let Some(last) = path.file_name().and_then(|last| last.to_str()) else { continue };
+                if last == ".git" || path.is_symlink() {
+                    continue;
+                }
+                let below = if folder.is_empty() { last.to_owned() } else { format!("{folder}/{last}") };
+                if Identity::of(&path).ok() == Some(wanted) {
+                    return Some((below, true));
+                }
+                if copy.is_none() && Some(last) == name && self.has_marks(top, &below) {
+                    copy = Some(below.clone());
+                }
+                folders.push(below);
+            }
+        }
+        copy.map(|below| (below, false))
     }
 
     /// The same journal for the state folder under the name that it has now.

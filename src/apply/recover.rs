@@ -166,8 +166,9 @@ fn refusal(journal: &Journal, dir: &Path, target: &Target) -> Option<Error> {
     let place = &journal.place;
     let what = files_of(journal.slots.len());
     let refused = |text: String| Error::new(Kind::Recovery, format!("{text}; nothing was touched"));
-    let remove =
-        format!("rm -r -- {}   # holds the old text of {what}; only if they are gone for good", shell(dir));
+    let remove = || {
+        format!("rm -r -- {}   # holds the old text of {what}; only if they are gone for good", shell(dir))
+    };
     match journal.now(dir, target) {
         Now::Here => None,
         Now::There(top) => {
@@ -178,7 +179,7 @@ fn refusal(journal: &Journal, dir: &Path, target: &Target) -> Option<Error> {
                 "in another worktree of this repository"
             };
             let text = format!("a run {which} was interrupted: {} ({what})", folder.display());
-            Some(refused(text).hint(recover_in(&top, place)))
+            Some(refused(text).hint(recover_in(&top, &place.project, &place.state)))
         }
         Now::Lost(None) => {
             let text = format!(
@@ -186,31 +187,38 @@ fn refusal(journal: &Journal, dir: &Path, target: &Target) -> Option<Error> {
                  was moved, recover there)",
                 place.root
             );
-            Some(refused(text).hint(remove))
+            Some(refused(text).hint(remove()))
         }
         Now::Lost(Some(top)) => {
             let folder = top.join(&place.state);
             let is = if folder.is_dir() { "is another folder now" } else { "is not there any more" };
             let text = format!("a run over {what} was interrupted in {}, which {is}", folder.display());
-            if top == target.root && journal.has_marks(&target.root, &target.state) {
-                let text = format!("{text}; files of it are in {}", target.state_folder().display());
-                return Some(refused(text).hint(move_back(&top, place, &target.state)));
-            }
-            let find = format!(
-                "find {} -inum {} -o -name '.sdm-*.tmp'   # where it is now; then recover there",
-                shell(&top),
-                place.state_inode()
-            );
-            Some(refused(text).hint(find).hint(remove))
+            let whole = |state: &str| top.join(state).display().to_string();
+            Some(match journal.search(&top) {
+                Some((state, true)) => {
+                    let text = format!("{text}; it is {} now", whole(&state));
+                    let below = place.state.strip_prefix(&place.project).unwrap_or_default();
+                    let project = state.strip_suffix(below).unwrap_or_default();
+                    refused(text).hint(recover_in(&top, project, &state))
+                }
+                Some((state, false)) => {
+                    let text = format!("{text}; files of it are in {}", whole(&state));
+                    refused(text).hint(move_back(&top, place, &state))
+                }
+                None => {
+                    let text = format!("{text}, and it is nowhere else below {}", top.display());
+                    refused(text).hint(remove())
+                }
+            })
         }
     }
 }
 
-/// The command that recovers a run whose folder is at its place.
-fn recover_in(top: &Path, place: &Place) -> String {
+/// The command that recovers a run whose folder is at this place.
+fn recover_in(top: &Path, project: &str, state: &str) -> String {
     // Without the slash that an empty name would leave.
     let below = |path: &str| top.join(path).components().collect::<PathBuf>();
-    let (project, state) = (below(&place.project), below(moves::parent(&place.state)));
+    let (project, state) = (below(project), below(moves::parent(state)));
     if state == project.join(DEFAULT_STATE) {
         format!("{RECOVER} {}", shell(&project))
     } else {
@@ -243,7 +251,7 @@ fn move_back(top: &Path, place: &Place, state: &str) -> String {
         steps.push(format!("mkdir -p -- {}", shell(folder)));
     }
     steps.push(format!("mv -T -- {} {}", shell(&from), shell(&to)));
-    steps.push(recover_in(top, place));
+    steps.push(recover_in(top, &place.project, &place.state));
     steps.join(" && ")
 }
 

@@ -63,14 +63,19 @@ fn project_renamed_in_its_repository() {
     }
     let (project, old) = project_below("p");
     let git = folders(&project.top.join(".git"));
+    // What is about another project is none of the neighbour's business.
+    let neighbour = project.top.join("neighbour");
+    let is_left_alone = || {
+        assert_eq!(run(&neighbour, &["--check"]).code, Some(3));
+        let ran = run(&neighbour, &["recover"]);
+        assert!(ran.stderr.contains("there is no interrupted run"), "{ran}");
+    };
     kill(&project);
+    is_left_alone();
     fs::rename(&project.root, project.top.join("q")).unwrap();
+    is_left_alone();
     let project = moved(project, "repo/q");
     assert_eq!(advice(&told(&project, &["over 8 files was interrupted"])), ["specdev-migrate recover"]);
-    // What is about another project is none of the neighbour's business.
-    assert_eq!(run(&project.top.join("neighbour"), &["--check"]).code, Some(3));
-    let ran = run(&project.top.join("neighbour"), &["recover"]);
-    assert!(ran.stderr.contains("there is no interrupted run"), "{ran}");
     let ran = project.done(&["recover", "--format", "json"]);
     assert_eq!(ran.json()["files"][0], "q/speculo/.speculo/specdev/HISTORY.md", "{ran}");
     assert_same(&old, &project.state());
@@ -122,15 +127,48 @@ fn project_renamed_and_another_one_in_its_place() {
     kill(&project);
     fs::rename(&project.root, project.top.join("q")).unwrap();
     project.git(&["checkout", "p"]);
-    let ran = told(&project, &["repo/p/speculo/.speculo/specdev, which is another folder now"]);
+    let said = "repo/p/speculo/.speculo/specdev, which is another folder now; it is ";
+    told(&project, &[said, "/repo/q/speculo/.speculo/specdev now; nothing was touched"]);
+    let ran = project.refused(&["recover"], 9, &[said]);
+    let followed = shell(&project.root, advice(&ran)[0]);
+    assert!(followed.stderr.contains("is undone"), "{ran} {followed}");
+    assert_eq!(project.run(&["--check"]).code, Some(3));
+    assert_same(&old, &moved(project, "repo/q").state());
+}
+
+#[test]
+fn project_copied_to_another_name_and_another_one_in_its_place() {
+    if !can_inject() {
+        return;
+    }
+    let (project, old) = project_below("p");
+    kill(&project);
+    copy(&project.root, &project.top.join("q"));
+    fs::remove_dir_all(&project.root).unwrap();
+    project.git(&["checkout", "p"]);
+    fs::write(project.root.join("mine"), "mine\n").unwrap();
+    let ran = told(&project, &["which is another folder now; files of it are in "]);
     let ran = shell(&project.root, advice(&ran)[0]);
-    assert!(ran.text().contains("repo/q/speculo/.speculo/specdev/.sdm-"), "{ran}");
-    let ran = project.refused(&["recover"], 9, &["nothing was touched"]);
-    assert_eq!(advice(&ran).len(), 2, "{ran}");
-    let project = moved(project, "repo/q");
-    project.done(&["recover"]);
+    assert!(ran.stderr.contains("is undone"), "{ran}");
     assert_same(&old, &project.state());
-    assert_eq!(moved(project, "repo/p").run(&["--check"]).code, Some(3));
+    assert_same(&old, &snapshot(&project.root.join("speculo/.speculo/specdev.aside")));
+}
+
+#[test]
+fn project_removed_and_another_one_in_its_place() {
+    if !can_inject() {
+        return;
+    }
+    let (project, _) = project_below("p");
+    kill(&project);
+    // Made anew while the old one is still there, so that it is another folder for certain.
+    fs::rename(&project.root, project.dir.path().join("aside")).unwrap();
+    project.git(&["checkout", "p"]);
+    fs::remove_dir_all(project.dir.path().join("aside")).unwrap();
+    let ran = told(&project, &["which is another folder now, and it is nowhere else below"]);
+    let followed = shell(&project.root, advice(&ran)[0]);
+    assert_eq!(followed.code, Some(0), "{ran} {followed}");
+    project.done(&[]);
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! An interrupted run whose folders were moved, copied, replaced or removed before it is recovered.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use specdev_migrate::apply::{Disk, Outcome, Stop, Target, apply, interrupted, lock, recover};
 use specdev_migrate::error::Kind;
 
 use super::guards::killed;
-use super::{CONFIG, Repo, Script, changes, copy, old_and_new, target_of};
+use super::{CONFIG, Repo, Script, change, changes, copy, old_and_new, target_of};
 
 /// Git's files for a worktree of a repository.
 fn add_worktree(repo: &Repo, id: &str, top: &Path) {
@@ -103,16 +102,13 @@ fn journal_of_a_folder_that_was_replaced() {
     fs::rename(repo.path("specdev"), repo.path("renamed")).unwrap();
     let fresh = Repo::new();
     copy(&fresh.path("specdev"), &repo.path("specdev"));
-    let (top, dir) = (repo.root.display().to_string(), repo.target().journal_dir.display().to_string());
+    let top = repo.root.display();
     let message = format!(
-        "a run over 5 files was interrupted in {top}/specdev, which is another folder now; nothing was touched"
+        "a run over 5 files was interrupted in {top}/specdev, which is another folder now; it is {top}/renamed \
+         now; nothing was touched"
     );
-    let inode = repo.path("renamed").metadata().unwrap().ino();
-    let find =
-        format!("find '{top}' -inum {inode} -o -name '.sdm-*.tmp'   # where it is now; then recover there");
-    let remove =
-        format!("rm -r -- '{dir}'   # holds the old text of 5 files; only if they are gone for good");
-    check_refused_here(&repo, &message, &[&find, &remove]);
+    let hint = format!("specdev-migrate recover --state '{top}' '{top}'");
+    check_refused_here(&repo, &message, &[&hint]);
     // There it is recovered, under the name that it has now.
     let target = Target { state: "renamed".into(), ..repo.target() };
     let found = interrupted(&target).unwrap().unwrap();
@@ -134,6 +130,26 @@ fn folder_put_back_from_a_copy_then_recover() {
     fs::remove_dir_all(repo.path("aside")).unwrap();
     assert_eq!(repo.recover(&Disk).unwrap().outcome, Outcome::Undone);
     assert_eq!(repo.snapshot(), old_and_new().0);
+}
+
+/// Undoing was stopped as well, when nothing was left but a file that the run had created.
+#[test]
+fn folder_put_back_from_a_copy_with_one_created_file_then_recover() {
+    let repo = Repo::new();
+    let old = repo.snapshot();
+    let created = change("specdev/HISTORY.md", None, Some("new history\n"));
+    let changes = [created, change(CONFIG, Some("old config\n"), Some("new config\n"))];
+    let script = Script { kill_at: Some(10), ..Script::new(false) };
+    repo.apply_changes(&changes, &[], &Stop::new(), &script).unwrap_err();
+    assert_eq!(script.log.borrow().last().unwrap(), "exchange tmp-0.tmp config.json");
+    let script = Script::killing(false, 1);
+    repo.recover(&script).unwrap_err();
+    assert_eq!(script.log.borrow().join(", "), "unlink tmp-0.tmp, rename HISTORY.md tmp-1.tmp");
+    fs::rename(repo.path("specdev"), repo.path("aside")).unwrap();
+    copy(&repo.path("aside"), &repo.path("specdev"));
+    fs::remove_dir_all(repo.path("aside")).unwrap();
+    assert_eq!(repo.recover(&Disk).unwrap().outcome, Outcome::Undone);
+    assert_eq!(repo.snapshot(), old);
 }
 
 /// A copy is a repository of its own: each is recovered by itself, whatever became of the other.
